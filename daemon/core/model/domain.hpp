@@ -57,9 +57,8 @@ enum class DomainEvent {
     AgentReady,
     StartFailed,
     StopRequested,
-    EmulatorGone,  ///< QEMU ended: wanted after StopRequested, otherwise a failure
-    ChannelLost,   ///< the guest broke the protocol or its channel ended while the emulator still runs
-    ChannelBack,   ///< a new session was made
+    EmulatorGone, ///< QEMU ended: wanted after StopRequested, otherwise a failure
+    ChannelLost,  ///< the guest broke the protocol, or its channel could not be made again
     PauseRequested,
     ResumeRequested,
 };

@@ -13,8 +13,8 @@ std::string_view nameOf(FindingStatus status);
 struct Finding {
     std::string check; ///< a short stable word: "acceleration", "libvirt", "disk" …
     FindingStatus status = FindingStatus::Ok;
-    std::string text;  ///< what was found, a sentence without a final dot
-    std::string fix;   ///< what to do, possibly a command; empty when ok
+    std::string text; ///< what was found, a sentence without a final dot
+    std::string fix;  ///< what to do, possibly a command; empty when ok
 };
 
 } // namespace bulkhead::core

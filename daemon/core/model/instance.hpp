@@ -42,7 +42,7 @@ struct InstanceSpec {
     Bytes memory = 0;
     unsigned vcpus = 1;
     Acceleration acceleration = Acceleration::Emulation;
-    Disk system; ///< vda
+    Disk system;              ///< vda
     std::optional<Disk> home; ///< vdb
     std::filesystem::path kernel;
     std::filesystem::path initrd;

@@ -47,7 +47,8 @@ public:
     virtual ~AccelerationProbe() = default;
     /// The remembered answer for this host (QEMU version, kernel, CPU); tests when there is none, at most 10 s.
     /// `kernel` and `initrd` are those of an installed template.
-    virtual Outcome determine(const std::filesystem::path& kernel, const std::filesystem::path& initrd, bool refresh) = 0;
+    virtual Outcome determine(const std::filesystem::path& kernel, const std::filesystem::path& initrd,
+                              bool refresh) = 0;
     /// The remembered answer only.
     virtual Outcome remembered() = 0;
 };

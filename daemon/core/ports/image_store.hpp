@@ -39,7 +39,6 @@ struct InstancePlan {
     std::optional<DomainId> keptHome;
     Bytes homeSize = 0;
     uid_t emulatorUid = 0;
-    gid_t emulatorGid = 0;
     GuestToken token{};
 };
 
@@ -50,6 +49,7 @@ struct InstanceFiles {
     std::filesystem::path initrd;
     std::filesystem::path tokenFile;
     std::filesystem::path agentSocket;
+    gid_t emulatorGid = 0; ///< the group that may read templates; emulators run with it
 };
 
 /// Homes of domains and the files of running instances. Blocking, thread-safe.

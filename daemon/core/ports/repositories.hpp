@@ -26,8 +26,8 @@ struct DomainRecord {
     std::string name;
     DomainKind kind = DomainKind::App;
     Phase phase = Phase::Creating;
-    std::int64_t createdAt = 0;   ///< seconds since the epoch
-    std::string lastFailure;      ///< why the last start or run failed; empty: it did not
+    std::int64_t createdAt = 0; ///< seconds since the epoch
+    std::string lastFailure;    ///< why the last start or run failed; empty: it did not
     /// Disposables have no file: what they were made with.
     std::string templateName;
     std::string size;

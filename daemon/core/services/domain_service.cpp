@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/services/domain_service.hpp"
+
+#include "base/log.hpp"
+#include "base/scope_guard.hpp"
+#include "core/model/exec_check.hpp"
+#include "core/services/template_service.hpp"
+
+namespace bulkhead::core {
+namespace {
+
+constexpr Bytes kSmallestHome = 64 * kMiB;
+constexpr Bytes kLargestHome = 4096 * kGiB;
+constexpr std::size_t kMostTags = 32;
+
+Status checkOptions(const CreateOptions& options) {
+    if (auto label = checkSimpleName("label", options.label); !label) {
+        return label;
+    }
+    if (options.egress != "none") {
+        return fail(ErrorCode::InvalidArgument,
+                    "egress profile \"" + options.egress.substr(0, 40) +
+                        "\" is not there; the only profile of this version is none (no network at all)");
+    }
+    if (options.homeSize && (*options.homeSize < kSmallestHome || *options.homeSize > kLargestHome)) {
+        return fail(ErrorCode::InvalidArgument,
+                    "a home of " + formatBytes(*options.homeSize) + " is not possible; choose 64 MiB to 4 TiB");
+    }
+    if (options.tags.size() > kMostTags) {
+        return fail(ErrorCode::InvalidArgument, "at most " + std::to_string(kMostTags) + " tags are possible");
+    }
+    for (const auto& tag : options.tags) {
+        if (auto checked = checkSimpleName("tag", tag); !checked) {
+            return checked;
+        }
+    }
+    return {};
+}
+
+tl::unexpected<Error> noSuchDomain(const std::string& name = {}) {
+    return fail(ErrorCode::NotFound,
+                name.empty() ? "no such domain" : "no domain \"" + name + "\"; `bulkhead domain ls` lists yours");
+}
+
+} // namespace
+
+DomainService::DomainService(Ports ports, DomainTable& table, TemplateService& templates, LifecycleService& lifecycle,
+                             JobService& jobs)
+    : m_ports(ports)
+    , m_table(table)
+    , m_templates(templates)
+    , m_lifecycle(lifecycle)
+    , m_jobs(jobs) {}
+
+Status DomainService::checkSize(const std::string& templateName, const std::string& size) {
+    const auto info = m_templates.find(templateName);
+    if (!info) {
+        return fail(info.error());
+    }
+    if (size.empty() || info->definition.sizes.contains(size)) {
+        return {};
+    }
+    std::string names;
+    for (const auto& [name, value] : info->definition.sizes) {
+        names += (names.empty() ? "" : ", ") + name;
+    }
+    return fail(ErrorCode::InvalidArgument,
+                "template \"" + templateName + "\" has no size \"" + size.substr(0, 40) + "\"; there are: " + names);
+}
+
+Result<DomainId> DomainService::create(const Caller& caller, const std::string& name, const CreateOptions& options) {
+    for (auto& checked :
+         {checkDomainName(name), checkOptions(options), checkSize(options.templateName, options.size)}) {
+        if (!checked) {
+            return fail(checked.error());
+        }
+    }
+    DomainRecord record;
+    record.id = randomId<DomainId>();
+    record.owner = caller.uid;
+    record.name = name;
+    record.kind = DomainKind::App;
+    record.createdAt = m_ports.clock.now();
+
+    if (m_table.findByName(caller.uid, name)) {
+        return fail(ErrorCode::AlreadyExists, "a domain named \"" + name + "\" exists already");
+    }
+    if (auto inserted = m_ports.domains.insert(record); !inserted) {
+        return fail(inserted.error());
+    }
+    ScopeGuard undoRecord([&] { [[maybe_unused]] const auto gone = m_ports.domains.remove(record.id); });
+
+    auto homeSize = options.homeSize;
+    if (!homeSize) {
+        homeSize = m_templates.find(options.templateName)->definition.homeSize;
+    }
+    if (auto made = m_ports.store.createHome(record.id, *homeSize); !made) {
+        return fail(made.error().in("home disk of domain \"" + name + "\""));
+    }
+    ScopeGuard undoHome([&] { [[maybe_unused]] const auto gone = m_ports.store.removeHome(record.id); });
+
+    DomainDefinition definition;
+    definition.name = name;
+    definition.owner = caller.uid;
+    definition.templateName = options.templateName;
+    definition.size = options.size;
+    definition.label = options.label;
+    definition.egress = options.egress;
+    definition.tags = options.tags;
+    definition.homeSize = options.homeSize;
+    auto saved = m_ports.definitions.save(definition);
+    if (!saved) {
+        return fail(saved.error());
+    }
+    ScopeGuard undoFile([&] { [[maybe_unused]] const auto gone = m_ports.definitions.removeDefinition(*saved); });
+
+    if (auto present = m_ports.domains.setPhase(record.id, DomainRecord::Phase::Present); !present) {
+        return fail(present.error());
+    }
+    record.phase = DomainRecord::Phase::Present;
+    DomainEntry entry;
+    entry.record = record;
+    entry.definition = *saved;
+    if (auto inserted = m_table.insert(std::move(entry)); !inserted) {
+        return fail(inserted.error());
+    }
+    undoFile.dismiss();
+    undoHome.dismiss();
+    undoRecord.dismiss();
+    return record.id;
+}
+
+Result<DomainId> DomainService::createDisposable(const Caller& caller, const std::string& templateName,
+                                                 const std::string& size) {
+    const std::string chosen = templateName.empty() ? CreateOptions{}.templateName : templateName;
+    if (auto checked = checkSize(chosen, size); !checked) {
+        return fail(checked.error());
+    }
+    DomainEntry entry;
+    entry.record.id = randomId<DomainId>();
+    entry.record.owner = caller.uid;
+    entry.record.name = disposableName(entry.record.id);
+    entry.record.kind = DomainKind::Disposable;
+    entry.record.phase = DomainRecord::Phase::Present;
+    entry.record.createdAt = m_ports.clock.now();
+    entry.record.templateName = chosen;
+    entry.record.size = size;
+    entry.definition.name = entry.record.name;
+    entry.definition.owner = caller.uid;
+    entry.definition.kind = DomainKind::Disposable;
+    entry.definition.templateName = chosen;
+    entry.definition.size = size;
+    entry.waitingClient = caller.busName;
+    const DomainId id = entry.record.id;
+    if (auto inserted = m_ports.domains.insert(entry.record); !inserted) {
+        return fail(inserted.error());
+    }
+    if (auto inserted = m_table.insert(std::move(entry)); !inserted) {
+        return fail(inserted.error());
+    }
+    return id;
+}
+
+Result<DomainEntry> DomainService::find(const Caller& caller, const DomainId& id) {
+    auto entry = m_table.find(id);
+    if (!entry || !caller.mayUse(entry->record.owner)) {
+        return noSuchDomain();
+    }
+    return std::move(*entry);
+}
+
+Result<DomainEntry> DomainService::findByName(const Caller& caller, const std::string& name) {
+    auto entry = m_table.findByName(caller.uid, name);
+    if (!entry) {
+        return noSuchDomain(name.substr(0, 40));
+    }
+    return std::move(*entry);
+}
+
+Result<std::vector<DomainEntry>> DomainService::list(const Caller& caller, bool everybody) {
+    if (everybody && !caller.isRoot()) {
+        return fail(ErrorCode::NotAuthorized, "only root may list everybody's domains");
+    }
+    auto entries = m_table.all();
+    std::erase_if(entries, [&](const DomainEntry& entry) { return !everybody && entry.record.owner != caller.uid; });
+    return entries;
+}
+
+Result<JobId> DomainService::remove(const Caller& caller, const DomainId& id, bool force) {
+    const auto entry = find(caller, id);
+    if (!entry) {
+        return fail(entry.error());
+    }
+    if (entry->definition.isManaged) {
+        return fail(ErrorCode::NotAuthorized, "domain \"" + entry->record.name +
+                                                  "\" is managed by the administrator (" + entry->definition.file +
+                                                  ")");
+    }
+    if (entry->instance && !force) {
+        return fail(ErrorCode::WrongState, "domain \"" + entry->record.name + "\" is " +
+                                               std::string(nameOf(entry->state)) +
+                                               "; stop it first, or remove it with --force");
+    }
+    return m_jobs.begin("remove", caller.uid, [this, id](const JobContext& job) -> Result<JobResult> {
+        job.report("Removing");
+        const auto current = m_table.find(id);
+        if (current && current->record.kind == DomainKind::Disposable) {
+            m_lifecycle.removeDisposable(id, "removed by its owner");
+            return JobResult(std::monostate{});
+        }
+        const auto operation = m_table.beginOperation(id, "removal");
+        if (!operation) {
+            return fail(operation.error());
+        }
+        const auto domain = m_table.find(id);
+        if (!domain) {
+            return noSuchDomain();
+        }
+        // From here on it is finished, by us or by the reconciler.
+        if (auto marked = m_ports.domains.setPhase(id, DomainRecord::Phase::Removing); !marked) {
+            return fail(marked.error());
+        }
+        const auto removed = m_lifecycle.endInstance(*domain, {.force = true, .grace = {}})
+                                 .and_then([&] { return m_ports.definitions.removeDefinition(domain->definition); })
+                                 .and_then([&] { return m_ports.store.removeHome(id); })
+                                 .and_then([&] { return m_ports.domains.remove(id); });
+        if (!removed) {
+            return fail(removed.error().in("removing domain \"" + domain->record.name + "\""));
+        }
+        m_table.erase(id);
+        return JobResult(std::monostate{});
+    });
+}
+
+Result<ExecStreams> DomainService::exec(const Caller& caller, const DomainId& id, const ExecRequest& request) {
+    if (auto checked = checkExecRequest(request); !checked) {
+        return fail(checked.error());
+    }
+    const auto entry = find(caller, id);
+    if (!entry) {
+        return fail(entry.error());
+    }
+    if (entry->state != DomainState::Running || !entry->instance) {
+        return fail(ErrorCode::WrongState, "domain \"" + entry->record.name + "\" is " +
+                                               std::string(nameOf(entry->state)) + "; start it first");
+    }
+    auto streams = m_ports.links.exec(entry->instance->id, request);
+    if (streams) {
+        m_table.setWaitingClient(id, {});
+    }
+    return streams;
+}
+
+Result<GuestStatus> DomainService::status(const Caller& caller, const DomainId& id) {
+    const auto entry = find(caller, id);
+    if (!entry) {
+        return fail(entry.error());
+    }
+    if (!entry->instance || entry->state != DomainState::Running) {
+        return fail(ErrorCode::WrongState,
+                    "domain \"" + entry->record.name + "\" is " + std::string(nameOf(entry->state)));
+    }
+    return m_ports.links.status(entry->instance->id);
+}
+
+unsigned DomainService::runningExecs(const DomainEntry& entry) {
+    return entry.instance ? m_ports.links.runningExecs(entry.instance->id) : 0;
+}
+
+} // namespace bulkhead::core

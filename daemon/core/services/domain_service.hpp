@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.hpp"
+#include "core/model/caller.hpp"
+#include "core/model/domain.hpp"
+#include "core/model/instance.hpp"
+#include "core/ports/guest_links.hpp"
+#include "core/ports/image_store.hpp"
+#include "core/ports/repositories.hpp"
+#include "core/services/domain_table.hpp"
+#include "core/services/job_service.hpp"
+#include "core/services/lifecycle_service.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bulkhead::core {
+
+class TemplateService;
+
+/// The user's words for a new domain; checked here.
+struct CreateOptions {
+    std::string templateName = "minimal";
+    std::string size;
+    std::string label = "gray";
+    std::string egress = "none";
+    std::optional<Bytes> homeSize;
+    std::vector<std::string> tags;
+};
+
+/// Domains as their owners see them: make, find, list, remove, run programs in. Every call checks the caller; what
+/// belongs to others is NotFound. Thread-safe, blocking.
+class DomainService {
+public:
+    struct Ports {
+        DomainRepository& domains;
+        DefinitionStore& definitions;
+        InstanceStore& store;
+        GuestLinks& links;
+        Clock& clock;
+    };
+    DomainService(Ports ports, DomainTable& table, TemplateService& templates, LifecycleService& lifecycle,
+                  JobService& jobs);
+
+    Result<DomainId> create(const Caller& caller, const std::string& name, const CreateOptions& options);
+    /// Makes a disposable's entry and record; LifecycleService starts it.
+    Result<DomainId> createDisposable(const Caller& caller, const std::string& templateName, const std::string& size);
+    Result<DomainEntry> find(const Caller& caller, const DomainId& id);
+    Result<DomainEntry> findByName(const Caller& caller, const std::string& name);
+    /// `everybody`: also other people's; for root only.
+    Result<std::vector<DomainEntry>> list(const Caller& caller, bool everybody);
+    Result<JobId> remove(const Caller& caller, const DomainId& id, bool force);
+
+    Result<ExecStreams> exec(const Caller& caller, const DomainId& id, const ExecRequest& request);
+    Result<GuestStatus> status(const Caller& caller, const DomainId& id);
+    unsigned runningExecs(const DomainEntry& entry);
+
+private:
+    Status checkSize(const std::string& templateName, const std::string& size);
+
+    Ports m_ports;
+    DomainTable& m_table;
+    TemplateService& m_templates;
+    LifecycleService& m_lifecycle;
+    JobService& m_jobs;
+};
+
+} // namespace bulkhead::core

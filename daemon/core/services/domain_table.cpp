@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/services/domain_table.hpp"
+
+#include <algorithm>
+
+namespace bulkhead::core {
+
+DomainTable::Operation::~Operation() {
+    if (m_table == nullptr) {
+        return;
+    }
+    {
+        const std::lock_guard lock(m_table->m_mutex);
+        m_table->m_operations.erase(m_id);
+    }
+    m_table->m_operationEnded.notify_all();
+}
+
+Status DomainTable::insert(DomainEntry entry) {
+    {
+        const std::lock_guard lock(m_mutex);
+        for (const auto& [id, other] : m_entries) {
+            if (other.record.owner == entry.record.owner && other.record.name == entry.record.name) {
+                return fail(ErrorCode::AlreadyExists, "a domain named \"" + entry.record.name + "\" exists already");
+            }
+        }
+        m_entries.emplace(entry.record.id, std::move(entry));
+    }
+    m_events.domainsChanged();
+    return {};
+}
+
+void DomainTable::erase(const DomainId& id) {
+    {
+        const std::lock_guard lock(m_mutex);
+        m_entries.erase(id);
+    }
+    m_events.domainsChanged();
+}
+
+std::optional<DomainEntry> DomainTable::find(const DomainId& id) const {
+    const std::lock_guard lock(m_mutex);
+    const auto found = m_entries.find(id);
+    return found == m_entries.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<DomainEntry> DomainTable::findByName(uid_t owner, const std::string& name) const {
+    const std::lock_guard lock(m_mutex);
+    for (const auto& [id, entry] : m_entries) {
+        if (entry.record.owner == owner && entry.record.name == name) {
+            return entry;
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<DomainEntry> DomainTable::findByInstance(const InstanceId& instance) const {
+    const std::lock_guard lock(m_mutex);
+    for (const auto& [id, entry] : m_entries) {
+        if (entry.instance && entry.instance->id == instance) {
+            return entry;
+        }
+    }
+    return std::nullopt;
+}
+
+std::vector<DomainEntry> DomainTable::all() const {
+    const std::lock_guard lock(m_mutex);
+    std::vector<DomainEntry> entries;
+    for (const auto& [id, entry] : m_entries) {
+        entries.push_back(entry);
+    }
+    std::sort(entries.begin(), entries.end(), [](const DomainEntry& a, const DomainEntry& b) {
+        return std::tie(a.record.owner, a.record.name) < std::tie(b.record.owner, b.record.name);
+    });
+    return entries;
+}
+
+Status DomainTable::apply(const DomainId& id, DomainEvent event, const std::string& reason) {
+    DomainState next{};
+    {
+        const std::lock_guard lock(m_mutex);
+        const auto found = m_entries.find(id);
+        if (found == m_entries.end()) {
+            return fail(ErrorCode::NotFound, "no such domain");
+        }
+        DomainEntry& entry = found->second;
+        const auto target = nextState(entry.state, event);
+        if (!target) {
+            return fail(ErrorCode::WrongState, "domain \"" + entry.record.name + "\" is " +
+                                                   std::string(nameOf(entry.state)) + ": " +
+                                                   std::string(nameOf(event)) + " is not possible now");
+        }
+        next = *target;
+        entry.state = next;
+        entry.reason = next == DomainState::Failed ? reason : std::string();
+    }
+    m_events.domainStateChanged(id, next);
+    return {};
+}
+
+void DomainTable::restore(const DomainId& id, DomainState state, const std::string& reason) {
+    const std::lock_guard lock(m_mutex);
+    if (const auto found = m_entries.find(id); found != m_entries.end()) {
+        found->second.state = state;
+        found->second.reason = reason;
+    }
+}
+
+void DomainTable::setInstance(const DomainId& id, std::optional<InstanceRecord> instance) {
+    const std::lock_guard lock(m_mutex);
+    if (const auto found = m_entries.find(id); found != m_entries.end()) {
+        found->second.instance = std::move(instance);
+    }
+}
+
+void DomainTable::setWaitingClient(const DomainId& id, const std::string& busName) {
+    const std::lock_guard lock(m_mutex);
+    if (const auto found = m_entries.find(id); found != m_entries.end()) {
+        found->second.waitingClient = busName;
+    }
+}
+
+Result<DomainTable::Operation> DomainTable::beginOperation(const DomainId& id, const std::string& what) {
+    const std::lock_guard lock(m_mutex);
+    const auto entry = m_entries.find(id);
+    if (entry == m_entries.end()) {
+        return fail(ErrorCode::NotFound, "no such domain");
+    }
+    const auto [running, isFree] = m_operations.emplace(id, what);
+    if (!isFree) {
+        return fail(ErrorCode::Busy, "domain \"" + entry->second.record.name + "\" is busy (" + running->second +
+                                         "); try again after it");
+    }
+    return Operation(this, id);
+}
+
+std::optional<DomainTable::Operation> DomainTable::waitForOperation(const DomainId& id, const std::string& what) {
+    std::unique_lock lock(m_mutex);
+    m_operationEnded.wait(lock, [&] { return !m_operations.contains(id); });
+    if (!m_entries.contains(id)) {
+        return std::nullopt;
+    }
+    m_operations.emplace(id, what);
+    return Operation(this, id);
+}
+
+} // namespace bulkhead::core

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "core/model/domain.hpp"
+#include "core/model/instance.hpp"
+#include "core/ports/host.hpp"
+#include "core/ports/repositories.hpp"
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bulkhead::core {
+
+/// A domain as the daemon knows it now.
+struct DomainEntry {
+    DomainRecord record;
+    DomainDefinition definition;
+    DomainState state = DomainState::Stopped;
+    std::string reason; ///< why it failed, for people
+    std::optional<InstanceRecord> instance;
+    /// Disposables: the bus name of the client that has not started its program yet; the domain goes when it leaves.
+    std::string waitingClient;
+    /// Why the definition cannot be used (bad or missing file); empty: it can.
+    std::string definitionProblem;
+};
+
+/// All domains with their present state: the one piece of shared mutable state of the daemon. Thread-safe; every method
+/// is short. State changes go through apply(), which asks the state machine and tells the event sink.
+class DomainTable {
+public:
+    explicit DomainTable(EventSink& events)
+        : m_events(events) {}
+
+    /// AlreadyExists when the owner has a domain of that name.
+    Status insert(DomainEntry entry);
+    void erase(const DomainId& id);
+    [[nodiscard]] std::optional<DomainEntry> find(const DomainId& id) const;
+    [[nodiscard]] std::optional<DomainEntry> findByName(uid_t owner, const std::string& name) const;
+    [[nodiscard]] std::optional<DomainEntry> findByInstance(const InstanceId& instance) const;
+    [[nodiscard]] std::vector<DomainEntry> all() const;
+
+    /// WrongState names the domain, its state and what was tried. `reason` is kept when the new state is Failed.
+    Status apply(const DomainId& id, DomainEvent event, const std::string& reason = {});
+    /// For the reconciler: sets what was found.
+    void restore(const DomainId& id, DomainState state, const std::string& reason);
+    void setInstance(const DomainId& id, std::optional<InstanceRecord> instance);
+    void setWaitingClient(const DomainId& id, const std::string& busName);
+
+    /// One operation per domain at a time. Busy names the operation that runs.
+    class Operation {
+    public:
+        Operation(Operation&& other) noexcept
+            : m_table(std::exchange(other.m_table, nullptr))
+            , m_id(other.m_id) {}
+        Operation& operator=(Operation&&) = delete;
+        Operation(const Operation&) = delete;
+        Operation& operator=(const Operation&) = delete;
+        ~Operation();
+
+    private:
+        friend class DomainTable;
+        Operation(DomainTable* table, DomainId id)
+            : m_table(table)
+            , m_id(std::move(id)) {}
+        DomainTable* m_table;
+        DomainId m_id;
+    };
+    Result<Operation> beginOperation(const DomainId& id, const std::string& what);
+    /// Waits until the domain's present operation has ended; for events that must not be lost.
+    std::optional<Operation> waitForOperation(const DomainId& id, const std::string& what);
+
+private:
+    EventSink& m_events;
+    mutable std::mutex m_mutex;
+    std::condition_variable m_operationEnded;
+    std::map<DomainId, DomainEntry> m_entries;
+    std::map<DomainId, std::string> m_operations;
+};
+
+} // namespace bulkhead::core

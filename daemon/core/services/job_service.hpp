@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "core/model/caller.hpp"
+#include "core/model/finding.hpp"
+#include "core/ports/host.hpp"
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace bulkhead::core {
+
+class WorkerPool;
+
+enum class JobState { Running, Succeeded, Failed, Cancelled };
+std::string_view nameOf(JobState state);
+
+struct TemplateBuildResult {
+    std::string version;
+    bool built = false; ///< false: it was up to date
+};
+/// What a job gives back.
+using JobResult = std::variant<std::monostate, DomainId, TemplateBuildResult, std::vector<Finding>>;
+
+struct JobInfo {
+    JobId id;
+    std::string kind;
+    uid_t owner = 0;
+    JobState state = JobState::Running;
+    std::string phase;
+    double fraction = -1;
+    std::optional<Error> error;
+    JobResult result;
+};
+
+/// What a job's body sees of its job.
+class JobContext {
+public:
+    JobContext(std::stop_token stop, ProgressSink progress)
+        : m_cancel(std::move(stop))
+        , m_progress(std::move(progress)) {}
+
+    /// Says what is being done now, for people ("Booting the kernel"); `fraction` 0 to 1, or -1 when not known.
+    void report(const std::string& phase, double fraction = -1) const { m_progress(phase, fraction); }
+    [[nodiscard]] std::stop_token cancelToken() const { return m_cancel; }
+    [[nodiscard]] const ProgressSink& progress() const { return m_progress; }
+
+private:
+    std::stop_token m_cancel;
+    ProgressSink m_progress;
+};
+
+using JobBody = std::function<Result<JobResult>(const JobContext&)>;
+
+/// Long operations with progress and cancel. Thread-safe. An ended job can be described for a minute.
+class JobService {
+public:
+    JobService(WorkerPool& workers, EventSink& events, Clock& clock);
+
+    /// Runs `body` on a worker.
+    JobId begin(std::string kind, uid_t owner, JobBody body);
+    /// A job that has ended before it began, so that callers have one way to get an answer.
+    JobId finished(std::string kind, uid_t owner, JobResult result);
+    /// NotFound also for jobs of others.
+    Result<JobInfo> describe(const Caller& caller, const JobId& id);
+    Status cancel(const Caller& caller, const JobId& id);
+    /// All jobs that can be described now.
+    std::vector<JobId> known();
+
+private:
+    struct Job {
+        JobInfo info;
+        std::stop_source stop;
+        std::int64_t endedAt = 0;
+        std::chrono::steady_clock::time_point lastProgress{};
+    };
+
+    std::shared_ptr<Job> add(std::string kind, uid_t owner);
+    void end(const std::shared_ptr<Job>& job, Result<JobResult> result);
+    void progress(const std::shared_ptr<Job>& job, const std::string& phase, double fraction);
+    void forgetOld();
+
+    WorkerPool& m_workers;
+    EventSink& m_events;
+    Clock& m_clock;
+    std::mutex m_mutex; ///< guards m_jobs and every Job in it
+    std::map<JobId, std::shared_ptr<Job>> m_jobs;
+};
+
+} // namespace bulkhead::core

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/services/lifecycle_service.hpp"
+
+#include "base/log.hpp"
+#include "core/services/emulator_monitor.hpp"
+#include "core/services/instance_launcher.hpp"
+#include "core/services/worker_pool.hpp"
+
+namespace bulkhead::core {
+
+LifecycleService::LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances,
+                                   GuestLinks& links, InstanceLauncher& launcher, EmulatorMonitor& monitor,
+                                   JobService& jobs, WorkerPool& workers)
+    : m_table(table)
+    , m_domains(domains)
+    , m_instances(instances)
+    , m_links(links)
+    , m_launcher(launcher)
+    , m_monitor(monitor)
+    , m_jobs(jobs)
+    , m_workers(workers) {}
+
+Result<JobId> LifecycleService::start(const Caller& caller, const DomainId& id) {
+    const auto entry = m_table.find(id);
+    if (!entry || !caller.mayUse(entry->record.owner)) {
+        return fail(ErrorCode::NotFound, "no such domain");
+    }
+    if (entry->state == DomainState::Running) {
+        return m_jobs.finished("start", caller.uid, id);
+    }
+    return m_jobs.begin("start", caller.uid, [this, id](const JobContext& job) { return runStart(id, job); });
+}
+
+JobId LifecycleService::startDisposable(const Caller& caller, const DomainId& id) {
+    return m_jobs.begin("start-disposable", caller.uid, [this, id](const JobContext& job) -> Result<JobResult> {
+        auto started = runStart(id, job);
+        if (!started) {
+            removeDisposable(id, "its start failed");
+        }
+        return started;
+    });
+}
+
+Result<JobResult> LifecycleService::runStart(const DomainId& id, const JobContext& job) {
+    const auto operation = m_table.beginOperation(id, "start");
+    if (!operation) {
+        return fail(operation.error());
+    }
+    const auto entry = m_table.find(id);
+    if (!entry) {
+        return fail(ErrorCode::NotFound, "no such domain");
+    }
+    if (entry->state == DomainState::Running) {
+        return JobResult(id);
+    }
+    if (!entry->definitionProblem.empty()) {
+        return fail(ErrorCode::InvalidArgument,
+                    "domain \"" + entry->record.name + "\" cannot start: " + entry->definitionProblem);
+    }
+    if (auto applied = m_table.apply(id, DomainEvent::StartRequested); !applied) {
+        return fail(applied.error());
+    }
+    const auto launched = m_launcher.launch(*entry, job);
+    if (!launched) {
+        const auto& message = launched.error().message;
+        // A start that the user took back is no failure of the domain's.
+        const bool isCancelled = launched.error().code == ErrorCode::Cancelled;
+        [[maybe_unused]] const auto told =
+            m_table.apply(id, DomainEvent::StartFailed, isCancelled ? "the start was cancelled" : message);
+        if (auto kept = m_domains.setLastFailure(id, message); !kept) {
+            log::error("cannot record a failed start", {{"DOMAIN", id.text()}, {"ERROR", kept.error().message}});
+        }
+        return fail(launched.error());
+    }
+    if (auto applied = m_table.apply(id, DomainEvent::AgentReady); !applied) {
+        return fail(applied.error());
+    }
+    if (!entry->record.lastFailure.empty()) {
+        if (auto kept = m_domains.setLastFailure(id, {}); !kept) {
+            log::error("cannot clear a failure", {{"DOMAIN", id.text()}, {"ERROR", kept.error().message}});
+        }
+    }
+    return JobResult(id);
+}
+
+Result<JobId> LifecycleService::stop(const Caller& caller, const DomainId& id, StopOptions options) {
+    const auto entry = m_table.find(id);
+    if (!entry || !caller.mayUse(entry->record.owner)) {
+        return fail(ErrorCode::NotFound, "no such domain");
+    }
+    if (entry->state == DomainState::Stopped) {
+        return m_jobs.finished("stop", caller.uid, id);
+    }
+    return m_jobs.begin("stop", caller.uid, [this, id, options](const JobContext& job) -> Result<JobResult> {
+        job.report("Shutting down");
+        bool isDisposable = false;
+        {
+            const auto operation = m_table.beginOperation(id, "stop");
+            if (!operation) {
+                return fail(operation.error());
+            }
+            const auto current = m_table.find(id);
+            if (!current) {
+                return fail(ErrorCode::NotFound, "no such domain");
+            }
+            isDisposable = current->record.kind == DomainKind::Disposable;
+            if (auto ended = endInstance(*current, options); !ended) {
+                return fail(ended.error());
+            }
+        }
+        if (isDisposable) {
+            removeDisposable(id, "stopped");
+        }
+        return JobResult(id);
+    });
+}
+
+Status LifecycleService::endInstance(const DomainEntry& entry, StopOptions options) {
+    const DomainId& id = entry.record.id;
+    if (entry.state == DomainState::Failed && !entry.instance) {
+        m_table.restore(id, DomainState::Stopped, {});
+        return {};
+    }
+    if (!entry.instance) {
+        return {};
+    }
+    const InstanceRecord instance = *entry.instance;
+    // The intent first: a daemon that dies now goes on with it at its next start.
+    if (auto recorded = m_instances.setPhase(instance.id, InstancePhase::Stopping); !recorded) {
+        return recorded;
+    }
+    if (entry.state != DomainState::Failed) {
+        if (auto applied = m_table.apply(id, DomainEvent::StopRequested); !applied) {
+            return applied;
+        }
+    }
+    // A disposable's disks are thrown away: nothing to shut down in order for.
+    const bool isOrderly = !options.force && entry.record.kind != DomainKind::Disposable;
+    if (isOrderly) {
+        if (auto asked = m_links.shutdown(instance.id, options.grace); asked) {
+            if (!m_monitor.waitGone(instance.id, options.grace + std::chrono::seconds(5))) {
+                log::warning("the guest did not power off in time; cutting the power", {{"DOMAIN", id.text()}});
+            }
+        } else {
+            log::warning("the guest could not be asked to power off; cutting the power",
+                         {{"DOMAIN", id.text()}, {"ERROR", asked.error().message}});
+        }
+    }
+    const auto ended = m_launcher.tearDown(instance, InstanceLauncher::keptHomeOf(entry));
+    if (!ended) {
+        return fail(ended.error().in("stopping domain \"" + entry.record.name + "\""));
+    }
+    m_table.setInstance(id, std::nullopt);
+    if (entry.state == DomainState::Failed) {
+        m_table.restore(id, DomainState::Stopped, {});
+        return {};
+    }
+    return m_table.apply(id, DomainEvent::EmulatorGone);
+}
+
+void LifecycleService::removeDisposable(const DomainId& id, const std::string& why) {
+    const auto operation = m_table.waitForOperation(id, "removal");
+    if (!operation) {
+        return;
+    }
+    const auto entry = m_table.find(id);
+    if (!entry) {
+        return;
+    }
+    if (auto marked = m_domains.setPhase(id, DomainRecord::Phase::Removing); !marked) {
+        log::error("cannot record a removal", {{"DOMAIN", id.text()}, {"ERROR", marked.error().message}});
+    }
+    auto ended = endInstance(*entry, {.force = true, .grace = {}});
+    if (ended) {
+        ended = m_domains.remove(id);
+    }
+    if (!ended) {
+        log::error("a disposable could not be removed whole; the next start of the daemon goes on with it",
+                   {{"DOMAIN", id.text()}, {"ERROR", ended.error().message}});
+        m_table.restore(id, DomainState::Failed, "removal failed: " + ended.error().message);
+        return;
+    }
+    log::info("disposable removed", {{"DOMAIN", id.text()}, {"WHY", why}});
+    m_table.erase(id);
+}
+
+void LifecycleService::onExecFinished(const InstanceId& instance, std::uint64_t exec, unsigned remaining) {
+    const auto entry = m_table.findByInstance(instance);
+    if (!entry || entry->record.kind != DomainKind::Disposable || remaining > 0) {
+        return;
+    }
+    log::info("program ended", {{"INSTANCE", instance.text()}, {"EXEC", std::to_string(exec)}});
+    m_workers.post([this, id = entry->record.id] { removeDisposable(id, "its program ended"); });
+}
+
+void LifecycleService::onLinkLost(const InstanceId& instance, const std::string& reason) {
+    m_workers.post([this, instance, reason] {
+        // A line that ends because the emulator ended is told by onEmulatorGone().
+        if (m_monitor.waitGone(instance, std::chrono::seconds(2))) {
+            return;
+        }
+        failRunning(instance, DomainEvent::ChannelLost, reason);
+    });
+}
+
+void LifecycleService::onEmulatorGone(const InstanceId& instance) {
+    m_workers.post([this, instance] {
+        failRunning(instance, DomainEvent::EmulatorGone,
+                    "the emulator ended by itself (the guest powered off or crashed, or it was killed)");
+    });
+}
+
+void LifecycleService::failRunning(const InstanceId& instance, DomainEvent event, const std::string& reason) {
+    const auto found = m_table.findByInstance(instance);
+    if (!found) {
+        return;
+    }
+    const DomainId id = found->record.id;
+    {
+        const auto operation = m_table.waitForOperation(id, "clean-up");
+        if (!operation) {
+            return;
+        }
+        const auto entry = m_table.find(id);
+        // An operation that was under way (a stop, a failed start) has dealt with it.
+        if (!entry || !entry->instance || entry->instance->id != instance) {
+            return;
+        }
+        log::warning("domain failed", {{"DOMAIN", id.text()}, {"INSTANCE", instance.text()}, {"REASON", reason}});
+        if (auto kept = m_domains.setLastFailure(id, reason); !kept) {
+            log::error("cannot record a failure", {{"DOMAIN", id.text()}, {"ERROR", kept.error().message}});
+        }
+        if (auto ended = m_launcher.tearDown(*entry->instance, InstanceLauncher::keptHomeOf(*entry)); !ended) {
+            log::error("cleaning up after a failed domain did not end well",
+                       {{"DOMAIN", id.text()}, {"ERROR", ended.error().message}});
+        }
+        m_table.setInstance(id, std::nullopt);
+        [[maybe_unused]] const auto told = m_table.apply(id, event, reason);
+    }
+    if (found->record.kind == DomainKind::Disposable) {
+        removeDisposable(id, reason);
+    }
+}
+
+void LifecycleService::onClientLeft(const std::string& busName) {
+    for (const auto& entry : m_table.all()) {
+        if (!busName.empty() && entry.waitingClient == busName) {
+            m_workers.post(
+                [this, id = entry.record.id] { removeDisposable(id, "its client left before it ran anything"); });
+        }
+    }
+}
+
+} // namespace bulkhead::core

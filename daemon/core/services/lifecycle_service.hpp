@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "core/model/caller.hpp"
+#include "core/ports/guest_links.hpp"
+#include "core/services/domain_table.hpp"
+#include "core/services/job_service.hpp"
+
+#include <chrono>
+#include <string>
+
+namespace bulkhead::core {
+
+class EmulatorMonitor;
+class InstanceLauncher;
+class WorkerPool;
+
+/// Start, stop, disposables, and what is done when an emulator, a channel or a client goes away. Thread-safe.
+class LifecycleService final : public GuestLinkEvents {
+public:
+    struct StopOptions {
+        bool force = false;
+        std::chrono::milliseconds grace{10'000};
+    };
+
+    LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances, GuestLinks& links,
+                     InstanceLauncher& launcher, EmulatorMonitor& monitor, JobService& jobs, WorkerPool& workers);
+
+    Result<JobId> start(const Caller& caller, const DomainId& id);
+    Result<JobId> stop(const Caller& caller, const DomainId& id, StopOptions options);
+    /// Begins to start a disposable that is in the table already (DomainService::createDisposable).
+    JobId startDisposable(const Caller& caller, const DomainId& id);
+    /// Ends the domain's instance now, if there is one; the caller holds the operation.
+    Status endInstance(const DomainEntry& entry, StopOptions options);
+    /// Removes a disposable: instance, record, entry.
+    void removeDisposable(const DomainId& id, const std::string& why);
+
+    // Events: called from other threads, handled on a worker.
+    void onExecFinished(const InstanceId& instance, std::uint64_t exec, unsigned remaining) override;
+    void onLinkLost(const InstanceId& instance, const std::string& reason) override;
+    void onEmulatorGone(const InstanceId& instance);
+    /// A connection left the bus: its disposables that have run nothing yet go.
+    void onClientLeft(const std::string& busName);
+
+private:
+    Result<JobResult> runStart(const DomainId& id, const JobContext& job);
+    void failRunning(const InstanceId& instance, DomainEvent event, const std::string& reason);
+
+    DomainTable& m_table;
+    DomainRepository& m_domains;
+    InstanceRepository& m_instances;
+    GuestLinks& m_links;
+    InstanceLauncher& m_launcher;
+    EmulatorMonitor& m_monitor;
+    JobService& m_jobs;
+    WorkerPool& m_workers;
+};
+
+} // namespace bulkhead::core

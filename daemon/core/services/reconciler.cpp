@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/services/reconciler.hpp"
+
+#include "base/log.hpp"
+#include "core/services/emulator_monitor.hpp"
+#include "core/services/instance_launcher.hpp"
+#include "core/services/lifecycle_service.hpp"
+#include "core/services/uid_leases.hpp"
+
+#include <algorithm>
+
+namespace bulkhead::core {
+
+Reconciler::Reconciler(Ports ports, DomainTable& table, UidLeases& leases, InstanceLauncher& launcher,
+                       LifecycleService& lifecycle, EmulatorMonitor& monitor)
+    : m_ports(ports)
+    , m_table(table)
+    , m_leases(leases)
+    , m_launcher(launcher)
+    , m_lifecycle(lifecycle)
+    , m_monitor(monitor) {}
+
+Result<Reconciler::Report> Reconciler::run() {
+    Report report;
+    // All reads come first: without them nothing may be judged to be a leftover.
+    const auto observed = m_ports.hypervisor.list();
+    if (!observed) {
+        return fail(observed.error());
+    }
+    const auto instances = m_ports.instances.all();
+    if (!instances) {
+        return fail(instances.error());
+    }
+    if (auto loaded = loadDomains(report); !loaded) {
+        return fail(loaded.error());
+    }
+    for (const auto& record : *instances) {
+        m_leases.claim(record.uidSlot);
+    }
+    for (const auto& record : *instances) {
+        settleInstance(record, *observed, report);
+    }
+    for (const auto& emulator : *observed) {
+        const bool isKnown = std::any_of(instances->begin(), instances->end(),
+                                         [&](const InstanceRecord& r) { return r.id == emulator.id; });
+        if (!isKnown) {
+            ++report.foreign;
+            log::warning("an emulator carries our mark but stands in no record; it is left alone",
+                         {{"INSTANCE", emulator.id.text()}});
+        }
+    }
+    if (auto ended = endDomainsThatWereBeingRemoved(report); !ended) {
+        report.problems.push_back(ended.error());
+    }
+    removeLeftovers(*instances, report);
+    return report;
+}
+
+Status Reconciler::loadDomains(Report& report) {
+    auto records = m_ports.domains.all();
+    if (!records) {
+        return fail(records.error());
+    }
+    auto loaded = m_ports.definitions.loadDomains();
+    for (const auto& problem : loaded.problems) {
+        log::error("a domain definition cannot be used", {{"ERROR", problem.message}});
+        report.problems.push_back(problem);
+    }
+    const auto definitionOf = [&loaded](const DomainRecord& record) {
+        return std::find_if(loaded.domains.begin(), loaded.domains.end(), [&](const DomainDefinition& candidate) {
+            return candidate.owner == record.owner && candidate.name == record.name;
+        });
+    };
+    for (auto& record : *records) {
+        const auto definition = definitionOf(record);
+        if (record.phase == DomainRecord::Phase::Creating) {
+            // The user was never told that it exists: file, home and record go.
+            Status undone;
+            if (definition != loaded.domains.end() && !definition->isManaged) {
+                undone = m_ports.definitions.removeDefinition(*definition);
+                loaded.domains.erase(definition);
+            }
+            undone = undone.and_then([&] { return m_ports.store.removeHome(record.id); }).and_then([&] {
+                return m_ports.domains.remove(record.id);
+            });
+            if (!undone) {
+                report.problems.push_back(undone.error());
+            }
+            ++report.undone;
+            continue;
+        }
+        DomainEntry entry;
+        entry.record = record;
+        if (record.kind == DomainKind::Disposable) {
+            entry.definition = {.name = record.name,
+                                .owner = record.owner,
+                                .kind = record.kind,
+                                .templateName = record.templateName,
+                                .size = record.size};
+        } else if (definition != loaded.domains.end()) {
+            entry.definition = *definition;
+        } else {
+            entry.definition = {.name = record.name, .owner = record.owner, .kind = record.kind};
+            entry.definitionProblem = "its definition is missing or broken; see `bulkhead doctor`";
+            for (const auto& problem : loaded.problems) {
+                if (problem.message.find("/" + record.name + ".toml:") != std::string::npos) {
+                    entry.definitionProblem = problem.message;
+                }
+            }
+        }
+        if (!record.lastFailure.empty()) {
+            entry.state = DomainState::Failed;
+            entry.reason = record.lastFailure;
+        }
+        if (auto inserted = m_table.insert(std::move(entry)); !inserted) {
+            report.problems.push_back(inserted.error());
+        }
+    }
+    for (const auto& definition : loaded.domains) {
+        if (m_table.findByName(definition.owner, definition.name)) {
+            continue;
+        }
+        // A file without a record is a wish (an admin wrote it, or the database was lost): it becomes a domain now.
+        DomainEntry entry;
+        entry.record.id = randomId<DomainId>();
+        entry.record.owner = definition.owner;
+        entry.record.name = definition.name;
+        entry.record.kind = definition.kind;
+        entry.record.phase = DomainRecord::Phase::Present;
+        entry.record.createdAt = m_ports.clock.now();
+        entry.definition = definition;
+        if (auto inserted = m_ports.domains.insert(entry.record); !inserted) {
+            report.problems.push_back(inserted.error());
+            continue;
+        }
+        if (auto inserted = m_table.insert(std::move(entry)); !inserted) {
+            report.problems.push_back(inserted.error());
+        }
+    }
+    return {};
+}
+
+void Reconciler::settleInstance(const InstanceRecord& record, const std::vector<ObservedInstance>& observed,
+                                Report& report) {
+    const auto entry = m_table.find(record.domain);
+    const auto emulator =
+        std::find_if(observed.begin(), observed.end(), [&](const ObservedInstance& o) { return o.id == record.id; });
+    if (entry && record.phase == InstancePhase::Running && emulator != observed.end()) {
+        adopt(*entry, record, *emulator, report);
+        return;
+    }
+    const auto keptHome = entry ? InstanceLauncher::keptHomeOf(*entry) : std::nullopt;
+    if (auto ended = m_launcher.tearDown(record, keptHome); !ended) {
+        report.problems.push_back(ended.error());
+    }
+    if (record.phase == InstancePhase::Running) {
+        ++report.ended;
+        const std::string reason = "its emulator ended while the daemon was not running";
+        if (entry) {
+            m_table.restore(record.domain, DomainState::Failed, reason);
+            if (auto kept = m_ports.domains.setLastFailure(record.domain, reason); !kept) {
+                report.problems.push_back(kept.error());
+            }
+        }
+    } else {
+        ++report.undone;
+    }
+    if (entry && entry->record.kind == DomainKind::Disposable) {
+        m_lifecycle.removeDisposable(record.domain, "its emulator is gone");
+    }
+}
+
+void Reconciler::adopt(const DomainEntry& entry, const InstanceRecord& record, const ObservedInstance& observed,
+                       Report& report) {
+    const auto& id = record.domain;
+    m_table.setInstance(id, record);
+    m_table.restore(id, DomainState::Running, {});
+    const auto programs =
+        m_monitor.begin(record.id, observed.pid)
+            .and_then([&] { return observed.isPaused ? m_ports.hypervisor.resume(record.id) : Status{}; })
+            .and_then([&] { return m_ports.links.adopt(record.id); });
+    if (!programs) {
+        ++report.ended;
+        log::warning("a running domain cannot be adopted; it is ended",
+                     {{"DOMAIN", id.text()}, {"ERROR", programs.error().message}});
+        const std::string reason = "its guest could not be reached after a restart of the daemon";
+        if (auto ended = m_launcher.tearDown(record, InstanceLauncher::keptHomeOf(entry)); !ended) {
+            report.problems.push_back(ended.error());
+        }
+        m_table.setInstance(id, std::nullopt);
+        m_table.restore(id, DomainState::Failed, reason);
+        if (entry.record.kind == DomainKind::Disposable) {
+            m_lifecycle.removeDisposable(id, reason);
+        }
+        return;
+    }
+    ++report.adopted;
+    log::info("running domain adopted", {{"DOMAIN", id.text()}, {"PROGRAMS", std::to_string(*programs)}});
+    // Its program ended, or its client left, while nobody was there to see it.
+    if (entry.record.kind == DomainKind::Disposable && *programs == 0) {
+        m_lifecycle.removeDisposable(id, "its program ended while the daemon was not running");
+    }
+}
+
+Status Reconciler::endDomainsThatWereBeingRemoved(Report& report) {
+    for (const auto& entry : m_table.all()) {
+        const auto& record = entry.record;
+        const bool isStrayDisposable = record.kind == DomainKind::Disposable && !entry.instance;
+        if (record.phase != DomainRecord::Phase::Removing && !isStrayDisposable) {
+            continue;
+        }
+        if (record.kind == DomainKind::Disposable) {
+            m_lifecycle.removeDisposable(record.id, "left over");
+            ++report.undone;
+            continue;
+        }
+        if (auto ended = m_lifecycle.endInstance(entry, {.force = true, .grace = {}}); !ended) {
+            return ended;
+        }
+        if (!entry.definition.file.empty() && !entry.definition.isManaged) {
+            if (auto removed = m_ports.definitions.removeDefinition(entry.definition); !removed) {
+                return removed;
+            }
+        }
+        const auto removed =
+            m_ports.store.removeHome(record.id).and_then([&] { return m_ports.domains.remove(record.id); });
+        if (!removed) {
+            return removed;
+        }
+        m_table.erase(record.id);
+        ++report.undone;
+    }
+    return {};
+}
+
+void Reconciler::removeLeftovers(const std::vector<InstanceRecord>& records, Report& report) {
+    m_ports.builder.removeLeftovers();
+    if (auto done = m_ports.templates.removeLeftovers(); !done) {
+        report.problems.push_back(done.error());
+    }
+    if (const auto onDisk = m_ports.store.instancesOnDisk(); onDisk) {
+        for (const auto& id : *onDisk) {
+            const bool isRecorded =
+                std::any_of(records.begin(), records.end(), [&](const InstanceRecord& r) { return r.id == id; });
+            if (!isRecorded) {
+                if (auto removed = m_ports.store.removeInstance(id, std::nullopt); !removed) {
+                    report.problems.push_back(removed.error());
+                } else {
+                    ++report.removed;
+                }
+            }
+        }
+    } else {
+        report.problems.push_back(onDisk.error());
+    }
+    // Homes hold people's data: one without a record is never removed by itself, only said.
+    if (const auto homes = m_ports.store.homesOnDisk(); homes) {
+        for (const auto& id : *homes) {
+            if (!m_table.find(id)) {
+                log::warning("a home disk belongs to no known domain; it is kept", {{"DOMAIN", id.text()}});
+            }
+        }
+    }
+}
+
+} // namespace bulkhead::core

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.hpp"
+#include "core/ports/guest_links.hpp"
+#include "core/ports/hypervisor.hpp"
+#include "core/ports/image_store.hpp"
+#include "core/ports/repositories.hpp"
+#include "core/services/domain_table.hpp"
+
+#include <string>
+#include <vector>
+
+namespace bulkhead::core {
+
+class EmulatorMonitor;
+class InstanceLauncher;
+class LifecycleService;
+class UidLeases;
+
+/// Makes records, hypervisor, channel processes and disk agree when the daemon starts: what still runs is adopted, what
+/// died is said to have died, intents are finished or undone, leftovers of ours are removed. Emulators that carry our
+/// mark but stand in no record are left alone and reported: they belong to another state folder.
+class Reconciler {
+public:
+    struct Ports {
+        Hypervisor& hypervisor;
+        InstanceStore& store;
+        TemplateStore& templates;
+        TemplateBuilder& builder;
+        DomainRepository& domains;
+        InstanceRepository& instances;
+        DefinitionStore& definitions;
+        GuestLinks& links;
+        Clock& clock;
+    };
+    Reconciler(Ports ports, DomainTable& table, UidLeases& leases, InstanceLauncher& launcher,
+               LifecycleService& lifecycle, EmulatorMonitor& monitor);
+
+    struct Report {
+        unsigned adopted = 0;
+        unsigned ended = 0;   ///< were recorded as running, are not
+        unsigned undone = 0;  ///< intents undone or finished
+        unsigned removed = 0; ///< leftovers on disk
+        unsigned foreign = 0; ///< emulators with our mark and without a record
+        std::vector<Error> problems;
+    };
+    /// Unavailable when records or hypervisor cannot be read: then nothing was changed, and the daemon must not go on.
+    Result<Report> run();
+
+private:
+    Status loadDomains(Report& report);
+    void settleInstance(const InstanceRecord& record, const std::vector<ObservedInstance>& observed, Report& report);
+    void adopt(const DomainEntry& entry, const InstanceRecord& record, const ObservedInstance& observed,
+               Report& report);
+    void removeLeftovers(const std::vector<InstanceRecord>& records, Report& report);
+    Status endDomainsThatWereBeingRemoved(Report& report);
+
+    Ports m_ports;
+    DomainTable& m_table;
+    UidLeases& m_leases;
+    InstanceLauncher& m_launcher;
+    LifecycleService& m_lifecycle;
+    EmulatorMonitor& m_monitor;
+};
+
+} // namespace bulkhead::core

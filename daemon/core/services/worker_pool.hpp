@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace bulkhead::core {
+
+/// A fixed number of threads that run what is posted, in order of posting. For work that blocks (hypervisor, disk,
+/// guest): the loop thread never does. The destructor runs what was posted before and joins.
+class WorkerPool {
+public:
+    explicit WorkerPool(unsigned threads);
+    ~WorkerPool();
+    WorkerPool(const WorkerPool&) = delete;
+    WorkerPool& operator=(const WorkerPool&) = delete;
+
+    /// Thread-safe. A task that throws ends the process: faults are not survived half-done (the reconciler cleans up).
+    void post(std::function<void()> task);
+
+private:
+    void work();
+
+    std::mutex m_mutex;
+    std::condition_variable m_wake;
+    std::deque<std::function<void()>> m_tasks;
+    bool m_ending = false;
+    std::vector<std::thread> m_threads;
+};
+
+} // namespace bulkhead::core

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "channel/records.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bulkhead::process {
+class Poller;
+}
+
+namespace bulkhead::link {
+
+/// The daemon's connection to one bulkhead-channel process: sends requests, waits for their answers, tells events. The
+/// records have a fixed size and hold no guest text; everything else on the socket ends the connection.
+/// Thread-safe. Events come on the poller's thread.
+class ChannelConnection {
+public:
+    struct Events {
+        std::function<void(std::uint64_t exec, unsigned remaining)> execFinished;
+        /// Once: the process said Lost, closed the socket or broke the record format. One of our own texts.
+        std::function<void(const std::string& reason)> lost;
+    };
+    struct Answer {
+        channel::FromChannel record;
+        std::vector<UniqueFd> descriptors;
+    };
+
+    /// `poller` must outlive this.
+    ChannelConnection(UniqueFd socket, process::Poller& poller, Events events);
+    /// No event follows.
+    ~ChannelConnection();
+    ChannelConnection(const ChannelConnection&) = delete;
+    ChannelConnection& operator=(const ChannelConnection&) = delete;
+
+    /// Waits for the first record; gives the number of programs that run in the guest.
+    Result<unsigned> waitHello(std::chrono::milliseconds timeout);
+    /// Waits until the guest has proved itself. TimedOut, Cancelled, GuestFailure.
+    Status waitReady(std::chrono::milliseconds timeout, std::stop_token cancel);
+    /// Sends a request and waits for its answer. Refused is turned into an error.
+    Result<Answer> ask(channel::ToChannel request, std::string_view payload, std::chrono::milliseconds timeout);
+    /// Asks the process to end; does not wait.
+    void askToClose();
+    [[nodiscard]] unsigned runningExecs() const;
+
+private:
+    void onReadable();
+    void handle(const channel::FromChannel& record, std::vector<UniqueFd> descriptors);
+    void loseOnce(const std::string& reason);
+    Status send(const channel::ToChannel& request, std::string_view payload);
+
+    UniqueFd m_socket;
+    process::Poller& m_poller;
+    Events m_events;
+    mutable std::mutex m_mutex;
+    std::condition_variable_any m_changed;
+    std::uint64_t m_nextRequest = 1;
+    std::map<std::uint64_t, std::optional<Answer>> m_pending;
+    bool m_hasHello = false;
+    bool m_isReady = false;
+    unsigned m_execs = 0;
+    std::string m_lost; ///< empty: alive
+};
+
+} // namespace bulkhead::link
