@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dbus/describe.hpp"
+
+#include "dbus/door.hpp"
+
+namespace bulkhead::dbus {
+namespace {
+
+sdbus::Variant text(std::string_view value) {
+    return sdbus::Variant(std::string(value));
+}
+
+Options describeFinding(const core::Finding& finding) {
+    return {{"check", text(finding.check)},
+            {"status", text(nameOf(finding.status))},
+            {"text", text(finding.text)},
+            {"fix", text(finding.fix)}};
+}
+
+Options describeResult(const core::JobResult& result) {
+    Options described;
+    if (const auto* domain = std::get_if<DomainId>(&result)) {
+        described.emplace("domain", domainPath(*domain));
+    } else if (const auto* built = std::get_if<core::TemplateBuildResult>(&result)) {
+        described.emplace("version", text(built->version));
+        described.emplace("built", built->built);
+    } else if (const auto* findings = std::get_if<std::vector<core::Finding>>(&result)) {
+        std::vector<Options> list;
+        for (const auto& finding : *findings) {
+            list.push_back(describeFinding(finding));
+        }
+        described.emplace("findings", list);
+    }
+    return described;
+}
+
+} // namespace
+
+sdbus::ObjectPath domainPath(const DomainId& id) {
+    return "/org/bulkhead1/domains/" + id.compact();
+}
+sdbus::ObjectPath jobPath(const JobId& id) {
+    return "/org/bulkhead1/jobs/" + id.compact();
+}
+
+Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs) {
+    const auto& definition = entry.definition;
+    Options described{{"id", text(entry.record.id.text())},
+                      {"name", text(entry.record.name)},
+                      {"kind", text(nameOf(entry.record.kind))},
+                      {"state", text(nameOf(entry.state))},
+                      {"reason", text(entry.definitionProblem.empty() ? entry.reason : entry.definitionProblem)},
+                      {"template", text(definition.templateName)},
+                      {"size", text(entry.instance ? entry.instance->size : definition.size)},
+                      {"label", text(definition.label)},
+                      {"egress", text(definition.egress)},
+                      {"tags", sdbus::Variant(definition.tags)},
+                      {"owner", sdbus::Variant(std::uint32_t{entry.record.owner})},
+                      {"file", text(definition.file)},
+                      {"execs", sdbus::Variant(std::uint32_t{runningExecs})}};
+    if (definition.homeSize) {
+        described.emplace("home-size", std::uint64_t{*definition.homeSize});
+    }
+    if (entry.instance) {
+        described.emplace("acceleration", text(nameOf(entry.instance->acceleration)));
+        described.emplace("transport", text(entry.instance->transport));
+        described.emplace("template-version", text(entry.instance->templateVersion));
+        described.emplace("started-at", std::int64_t{entry.instance->startedAt});
+    }
+    return described;
+}
+
+Options describeTemplate(const core::TemplateInfo& info, bool isFull) {
+    std::map<std::string, sdbus::Struct<std::uint64_t, std::uint32_t>> sizes;
+    for (const auto& [name, size] : info.definition.sizes) {
+        sizes.emplace(name, sdbus::Struct<std::uint64_t, std::uint32_t>(size.memory, size.vcpus));
+    }
+    Options described{{"name", text(info.definition.name)},
+                      {"description", text(info.definition.description)},
+                      {"built", sdbus::Variant(info.installed.has_value())},
+                      {"stale", sdbus::Variant(info.isStale)},
+                      {"sizes", sdbus::Variant(sizes)},
+                      {"default-size", text(info.definition.defaultSize)}};
+    if (info.installed) {
+        described.emplace("version", text(info.installed->version));
+        described.emplace("size-on-disk", std::uint64_t{info.installed->sizeOnDisk});
+        described.emplace("built-at", std::int64_t{info.installed->builtAt});
+    }
+    if (isFull) {
+        described.emplace("packages", info.definition.packages);
+        described.emplace("definition-hash", text(info.definitionHash));
+        described.emplace("file", text(info.definition.file.string()));
+        if (info.installed) {
+            described.emplace("artefacts", info.installed->artefacts);
+        }
+    }
+    return described;
+}
+
+Options describeJob(const core::JobInfo& info) {
+    Options described{{"kind", text(info.kind)},
+                      {"state", text(nameOf(info.state))},
+                      {"phase", text(info.phase)},
+                      {"fraction", sdbus::Variant(info.fraction)}};
+    if (info.error) {
+        described.emplace("error", text(errorName(info.error->code)));
+        described.emplace("message", text(info.error->message));
+    }
+    if (info.state == core::JobState::Succeeded) {
+        described.emplace("result", describeResult(info.result));
+    }
+    return described;
+}
+
+Options describeStatus(const core::GuestStatus& status) {
+    return {{"uptime-ms", sdbus::Variant(status.uptimeMs)},
+            {"memory-total", sdbus::Variant(status.memoryTotal)},
+            {"memory-available", sdbus::Variant(status.memoryAvailable)},
+            {"processes", sdbus::Variant(status.processes)},
+            {"system-total", sdbus::Variant(status.systemTotal)},
+            {"system-available", sdbus::Variant(status.systemAvailable)},
+            {"home-total", sdbus::Variant(status.homeTotal)},
+            {"home-available", sdbus::Variant(status.homeAvailable)}};
+}
+
+} // namespace bulkhead::dbus

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/services/domain_table.hpp"
+#include "core/services/job_service.hpp"
+#include "core/services/template_service.hpp"
+#include "dbus/options.hpp"
+
+#include <map>
+#include <string>
+
+/// Core values as the dictionaries of the D-Bus contract. Pure.
+namespace bulkhead::dbus {
+
+sdbus::ObjectPath domainPath(const DomainId& id);
+sdbus::ObjectPath jobPath(const JobId& id);
+
+Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs);
+/// `isFull`: with what DescribeTemplate adds.
+Options describeTemplate(const core::TemplateInfo& info, bool isFull);
+Options describeJob(const core::JobInfo& info);
+Options describeStatus(const core::GuestStatus& status);
+
+} // namespace bulkhead::dbus

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dbus/domain_object.hpp"
+
+#include "dbus/describe.hpp"
+
+namespace bulkhead::dbus {
+namespace {
+
+const auto kSendJobPath = [](const auto& reply, const JobId& id) { reply.returnResults(jobPath(id)); };
+
+void finishReading(const OptionReader& reader) {
+    if (auto read = reader.finish(); !read) {
+        throwError(read.error());
+    }
+}
+
+sdbus::UnixFd handOver(UniqueFd fd) {
+    return {fd.release(), sdbus::adopt_fd};
+}
+
+} // namespace
+
+DomainObject::DomainObject(sdbus::IConnection& connection, const BusContext& context, const DomainId& id)
+    : AdaptorInterfaces(connection, domainPath(id))
+    , m_context(context)
+    , m_id(id) {
+    registerAdaptor();
+}
+
+DomainObject::~DomainObject() {
+    unregisterAdaptor();
+}
+
+core::Caller DomainObject::admit(std::string_view method) {
+    return m_context.door.admit(getObject(), INTERFACE_NAME, method, [this]() -> Result<std::optional<uid_t>> {
+        const auto entry = m_context.table.find(m_id);
+        if (!entry) {
+            return fail(ErrorCode::NotFound, "no such object");
+        }
+        return entry->record.owner;
+    });
+}
+
+void DomainObject::Describe(sdbus::Result<Options>&& result) {
+    const auto caller = admit("Describe");
+    m_context.answer(
+        std::move(result),
+        [&context = m_context, caller, id = m_id]() -> Result<Options> {
+            return context.domains.find(caller, id).map([&](const auto& entry) {
+                return describeDomain(entry, context.domains.runningExecs(entry));
+            });
+        },
+        [](const auto& reply, const Options& description) { reply.returnResults(description); });
+}
+
+void DomainObject::Start(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {
+    const auto caller = admit("Start");
+    finishReading(OptionReader(options));
+    m_context.answer(
+        std::move(result), [&context = m_context, caller, id = m_id] { return context.lifecycle.start(caller, id); },
+        kSendJobPath);
+}
+
+void DomainObject::Stop(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {
+    const auto caller = admit("Stop");
+    constexpr std::uint64_t kLongestGraceMs = 600'000;
+    OptionReader reader(options);
+    core::LifecycleService::StopOptions wanted;
+    wanted.force = reader.flag("force");
+    wanted.grace = std::chrono::milliseconds(
+        reader.number("grace", static_cast<std::uint64_t>(wanted.grace.count()), kLongestGraceMs));
+    finishReading(reader);
+    m_context.answer(
+        std::move(result),
+        [&context = m_context, caller, id = m_id, wanted] { return context.lifecycle.stop(caller, id, wanted); },
+        kSendJobPath);
+}
+
+void DomainObject::Remove(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {
+    const auto caller = admit("Remove");
+    OptionReader reader(options);
+    const bool force = reader.flag("force");
+    finishReading(reader);
+    m_context.answer(
+        std::move(result),
+        [&context = m_context, caller, id = m_id, force] { return context.domains.remove(caller, id, force); },
+        kSendJobPath);
+}
+
+void DomainObject::Exec(
+    sdbus::Result<std::uint64_t, sdbus::UnixFd, sdbus::UnixFd, sdbus::UnixFd, sdbus::UnixFd>&& result,
+    std::vector<std::string> argv, Options options) {
+    const auto caller = admit("Exec");
+    constexpr std::uint64_t kLongestMs = 30ULL * 24 * 3600 * 1000;
+    OptionReader reader(options);
+    core::ExecRequest request;
+    request.argv = std::move(argv);
+    request.user = reader.text("user");
+    request.cwd = reader.text("cwd");
+    request.environment = reader.list("env");
+    request.terminal = reader.flag("terminal");
+    request.rows = static_cast<std::uint32_t>(reader.number("rows", 24, 10000));
+    request.columns = static_cast<std::uint32_t>(reader.number("columns", 80, 10000));
+    request.term = reader.text("term");
+    request.timeoutMs = reader.number("timeout", 0, kLongestMs);
+    request.limitProcesses = reader.number("processes", 0, 1'000'000);
+    finishReading(reader);
+    m_context.answer(
+        std::move(result),
+        [&context = m_context, caller, id = m_id, request] { return context.domains.exec(caller, id, request); },
+        [](const auto& reply, core::ExecStreams streams) {
+            reply.returnResults(streams.id, handOver(std::move(streams.control)), handOver(std::move(streams.input)),
+                                handOver(std::move(streams.output)), handOver(std::move(streams.error)));
+        });
+}
+
+void DomainObject::Status(sdbus::Result<Options>&& result) {
+    const auto caller = admit("Status");
+    m_context.answer(
+        std::move(result),
+        [&context = m_context, caller, id = m_id]() -> Result<Options> {
+            return context.domains.status(caller, id).map(describeStatus);
+        },
+        [](const auto& reply, const Options& status) { reply.returnResults(status); });
+}
+
+} // namespace bulkhead::dbus
