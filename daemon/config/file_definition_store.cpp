@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/file_definition_store.hpp"
+
+#include "base/unique_fd.hpp"
+#include "config/definition_folder.hpp"
+#include "config/template_toml.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <map>
+#include <sys/stat.h>
+
+namespace bulkhead::config {
+
+namespace {
+
+constexpr std::string_view kSuffix = ".toml";
+
+/// Editors leave "work.toml~" and the like; only NAME.toml is a definition.
+std::optional<std::string> definitionName(std::string_view fileName) {
+    if (!fileName.ends_with(kSuffix) || fileName.size() == kSuffix.size()) {
+        return std::nullopt;
+    }
+    return std::string(fileName.substr(0, fileName.size() - kSuffix.size()));
+}
+
+/// The uid that a folder's name is, in the one form that we write.
+std::optional<uid_t> parseUid(std::string_view text) {
+    uid_t uid = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), uid);
+    if (error != std::errc{} || end != text.data() + text.size() || std::to_string(uid) != text) {
+        return std::nullopt;
+    }
+    return uid;
+}
+
+void append(std::vector<Error>& problems, const std::vector<Error>& more) {
+    problems.insert(problems.end(), more.begin(), more.end());
+}
+
+Status checkOwnDefinition(const core::DomainDefinition& definition) {
+    if (definition.isManaged) {
+        return fail(ErrorCode::NotAuthorized, "domain \"" + definition.name +
+                                                  "\" is defined by the administrator; its file is " + definition.file);
+    }
+    if (definition.kind == core::DomainKind::Disposable) {
+        return fail(ErrorCode::InvalidArgument,
+                    "domain \"" + definition.name + "\" is disposable and has no definition");
+    }
+    return core::checkDomainName(definition.name);
+}
+
+} // namespace
+
+void FileDefinitionStore::loadDomainFolder(int folder, const std::filesystem::path& path, std::optional<uid_t> owner,
+                                           Loaded& loaded) const {
+    const auto names = namesIn(folder, path);
+    if (!names) {
+        loaded.problems.push_back(names.error());
+        return;
+    }
+    for (const std::string& fileName : *names) {
+        const auto name = definitionName(fileName);
+        if (!name) {
+            continue;
+        }
+        const std::filesystem::path file = path / fileName;
+        const auto text = readDefinition(folder, fileName, file);
+        if (!text) {
+            loaded.problems.push_back(text.error());
+            continue;
+        }
+        auto definition = parseDomainToml(*text, {file.string(), *name, owner}, m_users);
+        if (!definition) {
+            append(loaded.problems, definition.error());
+            continue;
+        }
+        const auto same = std::find_if(loaded.domains.begin(), loaded.domains.end(), [&](const auto& other) {
+            return other.owner == definition->owner && other.name == definition->name;
+        });
+        if (same != loaded.domains.end()) {
+            loaded.problems.push_back({ErrorCode::AlreadyExists, file.string() + ": the domain is defined in " +
+                                                                     same->file +
+                                                                     " already, which wins; remove this file"});
+            continue;
+        }
+        loaded.domains.push_back(std::move(*definition));
+    }
+}
+
+void FileDefinitionStore::loadUserFolders(Loaded& loaded) const {
+    const auto folder = openFolder(m_folders.userDomains);
+    if (!folder) {
+        loaded.problems.push_back(folder.error());
+        return;
+    }
+    if (!folder->isOpen()) {
+        return;
+    }
+    const auto names = namesIn(folder->get(), m_folders.userDomains);
+    if (!names) {
+        loaded.problems.push_back(names.error());
+        return;
+    }
+    for (const std::string& name : *names) {
+        const std::filesystem::path path = m_folders.userDomains / name;
+        const auto uid = parseUid(name);
+        if (!uid) {
+            loaded.problems.push_back(
+                {ErrorCode::InvalidArgument, path.string() + ": is not named by a uid; remove it"});
+            continue;
+        }
+        const auto owned = openFolderAt(folder->get(), name, path, false);
+        if (!owned) {
+            loaded.problems.push_back(owned.error());
+        } else if (owned->isOpen()) {
+            loadDomainFolder(owned->get(), path, *uid, loaded);
+        }
+    }
+}
+
+core::DefinitionStore::Loaded FileDefinitionStore::loadDomains() {
+    const std::lock_guard lock(m_mutex);
+    Loaded loaded;
+    const auto admin = openFolder(m_folders.adminDomains);
+    if (!admin) {
+        loaded.problems.push_back(admin.error());
+    } else if (admin->isOpen()) {
+        loadDomainFolder(admin->get(), m_folders.adminDomains, std::nullopt, loaded);
+    }
+    loadUserFolders(loaded);
+    return loaded;
+}
+
+std::filesystem::path FileDefinitionStore::userFile(const core::DomainDefinition& definition) const {
+    return m_folders.userDomains / std::to_string(definition.owner) / (definition.name + std::string(kSuffix));
+}
+
+Result<UniqueFd> FileDefinitionStore::openUserFolder(uid_t owner, bool make) const {
+    if (make && ::mkdir(m_folders.userDomains.c_str(), 0700) != 0 && errno != EEXIST) {
+        return failErrno("cannot make the folder " + m_folders.userDomains.string(), errno);
+    }
+    auto folder = openFolder(m_folders.userDomains);
+    if (!folder || !folder->isOpen()) {
+        return folder;
+    }
+    const std::string name = std::to_string(owner);
+    return openFolderAt(folder->get(), name, m_folders.userDomains / name, make);
+}
+
+Result<core::DomainDefinition> FileDefinitionStore::save(core::DomainDefinition definition) {
+    if (const Status good = checkOwnDefinition(definition); !good) {
+        return fail(good.error());
+    }
+    const std::lock_guard lock(m_mutex);
+    const std::filesystem::path file = userFile(definition);
+    definition.file = file.string();
+    const std::string text = writeDomainToml(definition);
+    // What cannot be read back must never be written: the domain would be gone after a restart.
+    const auto readBack = parseDomainToml(text, {definition.file, definition.name, definition.owner}, m_users);
+    if (!readBack) {
+        return fail(readBack.error().front().in("domain \"" + definition.name + "\""));
+    }
+    if (*readBack != definition) {
+        return fail(ErrorCode::InvalidArgument, "domain \"" + definition.name + "\" cannot be written as TOML");
+    }
+    const auto folder = openUserFolder(definition.owner, true);
+    if (!folder) {
+        return fail(folder.error());
+    }
+    if (const Status written = writeDefinition(folder->get(), file.filename().string(), file, text); !written) {
+        return fail(written.error());
+    }
+    return definition;
+}
+
+Status FileDefinitionStore::removeDefinition(const core::DomainDefinition& definition) {
+    if (definition.kind == core::DomainKind::Disposable) {
+        return {};
+    }
+    if (const Status good = checkOwnDefinition(definition); !good) {
+        return good;
+    }
+    const std::lock_guard lock(m_mutex);
+    const std::filesystem::path file = userFile(definition);
+    const auto folder = openUserFolder(definition.owner, false);
+    if (!folder) {
+        return fail(folder.error());
+    }
+    if (!folder->isOpen()) {
+        return {};
+    }
+    return removeDefinitionFile(folder->get(), file.filename().string(), file);
+}
+
+core::DefinitionStore::LoadedTemplates FileDefinitionStore::loadTemplates() {
+    const std::lock_guard lock(m_mutex);
+    LoadedTemplates loaded;
+    std::map<std::string, std::size_t> folderOf; // file name to the last folder that has it
+    std::vector<UniqueFd> folders;
+    for (const std::filesystem::path& path : m_folders.templates) {
+        auto folder = openFolder(path);
+        if (!folder) {
+            loaded.problems.push_back(folder.error());
+            folders.emplace_back();
+            continue;
+        }
+        folders.push_back(std::move(*folder));
+        if (!folders.back()) {
+            continue;
+        }
+        const auto names = namesIn(folders.back().get(), path);
+        if (!names) {
+            loaded.problems.push_back(names.error());
+            continue;
+        }
+        for (const std::string& name : *names) {
+            if (definitionName(name)) {
+                folderOf[name] = folders.size() - 1;
+            }
+        }
+    }
+    for (const auto& [fileName, index] : folderOf) {
+        const std::filesystem::path file = m_folders.templates[index] / fileName;
+        const auto text = readDefinition(folders[index].get(), fileName, file);
+        if (!text) {
+            loaded.problems.push_back(text.error());
+            continue;
+        }
+        auto definition = parseTemplateToml(*text, file.string(), *definitionName(fileName));
+        if (!definition) {
+            append(loaded.problems, definition.error());
+            continue;
+        }
+        loaded.templates.push_back(std::move(*definition));
+    }
+    return loaded;
+}
+
+} // namespace bulkhead::config

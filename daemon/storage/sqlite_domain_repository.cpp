@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/sqlite_domain_repository.hpp"
+
+#include "storage/stored_words.hpp"
+
+namespace bulkhead::storage {
+
+namespace {
+
+Result<core::DomainRecord> domainFrom(const Row& row) {
+    const auto id = domainIdFromStored(row.text(0));
+    if (!id) {
+        return fail(id.error());
+    }
+    const auto owner = unsignedFromStored(row.integer(1));
+    if (!owner) {
+        return fail(owner.error().in("domain " + id->text()));
+    }
+    const auto kind = domainKindFromStored(row.text(3));
+    if (!kind) {
+        return fail(kind.error().in("domain " + id->text()));
+    }
+    const auto phase = domainPhaseFromStored(row.text(4));
+    if (!phase) {
+        return fail(phase.error().in("domain " + id->text()));
+    }
+    core::DomainRecord record;
+    record.id = *id;
+    record.owner = *owner;
+    record.name = row.text(2);
+    record.kind = *kind;
+    record.phase = *phase;
+    record.createdAt = row.integer(5);
+    record.lastFailure = row.text(6);
+    record.templateName = row.text(7);
+    record.size = row.text(8);
+    return record;
+}
+
+} // namespace
+
+Status SqliteDomainRepository::insert(const core::DomainRecord& record) {
+    const Status done = m_database.write([&](Connection& connection) -> Status {
+        const auto changed = connection.change(
+            "INSERT INTO domains (id, owner, name, kind, phase, created_at, last_failure, template, size) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            {record.id.text(), std::int64_t{record.owner}, record.name, std::string(storedWord(record.kind)),
+             std::string(storedWord(record.phase)), record.createdAt, record.lastFailure, record.templateName,
+             record.size});
+        return changed ? Status() : Status(fail(changed.error()));
+    });
+    if (!done && done.error().code == ErrorCode::AlreadyExists) {
+        return fail(ErrorCode::AlreadyExists, "there is a domain \"" + record.name + "\" already; choose another name");
+    }
+    return done;
+}
+
+Status SqliteDomainRepository::changeOne(const DomainId& id, std::string_view sql, const Value& value) {
+    return m_database.write([&](Connection& connection) -> Status {
+        const auto changed = connection.change(sql, {value, id.text()});
+        if (!changed) {
+            return fail(changed.error());
+        }
+        if (*changed == 0) {
+            return fail(ErrorCode::NotFound, "the database has no domain " + id.text());
+        }
+        return {};
+    });
+}
+
+Status SqliteDomainRepository::setPhase(const DomainId& id, core::DomainRecord::Phase phase) {
+    return changeOne(id, "UPDATE domains SET phase = ? WHERE id = ?", std::string(storedWord(phase)));
+}
+
+Status SqliteDomainRepository::setLastFailure(const DomainId& id, const std::string& reason) {
+    return changeOne(id, "UPDATE domains SET last_failure = ? WHERE id = ?", reason);
+}
+
+Status SqliteDomainRepository::remove(const DomainId& id) {
+    return m_database.write([&](Connection& connection) -> Status {
+        const auto changed = connection.change("DELETE FROM domains WHERE id = ?", {id.text()});
+        return changed ? Status() : Status(fail(changed.error().in("cannot remove domain " + id.text())));
+    });
+}
+
+Result<std::vector<core::DomainRecord>> SqliteDomainRepository::all() {
+    std::vector<core::DomainRecord> records;
+    const Status done = m_database.read([&](Connection& connection) -> Status {
+        return connection.query("SELECT id, owner, name, kind, phase, created_at, last_failure, template, size "
+                                "FROM domains ORDER BY created_at, id",
+                                {}, [&](const Row& row) -> Status {
+                                    auto record = domainFrom(row);
+                                    if (!record) {
+                                        return fail(record.error());
+                                    }
+                                    records.push_back(std::move(*record));
+                                    return {};
+                                });
+    });
+    if (!done) {
+        return fail(done.error());
+    }
+    return records;
+}
+
+} // namespace bulkhead::storage

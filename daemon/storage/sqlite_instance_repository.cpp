@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/sqlite_instance_repository.hpp"
+
+#include "storage/stored_words.hpp"
+
+namespace bulkhead::storage {
+
+namespace {
+
+Result<core::InstanceRecord> instanceFrom(const Row& row) {
+    const auto id = instanceIdFromStored(row.text(0));
+    if (!id) {
+        return fail(id.error());
+    }
+    const std::string context = "instance " + id->text();
+    const auto domain = domainIdFromStored(row.text(1));
+    if (!domain) {
+        return fail(domain.error().in(context));
+    }
+    const auto phase = instancePhaseFromStored(row.text(2));
+    if (!phase) {
+        return fail(phase.error().in(context));
+    }
+    const auto slot = unsignedFromStored(row.integer(3));
+    if (!slot) {
+        return fail(slot.error().in(context));
+    }
+    const auto acceleration = accelerationFromStored(row.text(6));
+    if (!acceleration) {
+        return fail(acceleration.error().in(context));
+    }
+    core::InstanceRecord record;
+    record.id = *id;
+    record.domain = *domain;
+    record.phase = *phase;
+    record.uidSlot = *slot;
+    record.templateVersion = row.text(4);
+    record.size = row.text(5);
+    record.acceleration = *acceleration;
+    record.transport = row.text(7);
+    record.startedAt = row.integer(8);
+    return record;
+}
+
+} // namespace
+
+Status SqliteInstanceRepository::insert(const core::InstanceRecord& record) {
+    return m_database.write([&](Connection& connection) -> Status {
+        const auto changed =
+            connection.change("INSERT INTO instances (id, domain, phase, uid_slot, template_version, size, "
+                              "acceleration, transport, started_at) "
+                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                              {record.id.text(), record.domain.text(), std::string(storedWord(record.phase)),
+                               std::int64_t{record.uidSlot}, record.templateVersion, record.size,
+                               std::string(storedWord(record.acceleration)), record.transport, record.startedAt});
+        return changed ? Status() : Status(fail(changed.error().in("cannot record instance " + record.id.text())));
+    });
+}
+
+Status SqliteInstanceRepository::setPhase(const InstanceId& id, core::InstancePhase phase) {
+    return m_database.write([&](Connection& connection) -> Status {
+        const auto changed = connection.change("UPDATE instances SET phase = ? WHERE id = ?",
+                                               {std::string(storedWord(phase)), id.text()});
+        if (!changed) {
+            return fail(changed.error());
+        }
+        if (*changed == 0) {
+            return fail(ErrorCode::NotFound, "the database has no instance " + id.text());
+        }
+        return {};
+    });
+}
+
+Status SqliteInstanceRepository::remove(const InstanceId& id) {
+    return m_database.write([&](Connection& connection) -> Status {
+        const auto changed = connection.change("DELETE FROM instances WHERE id = ?", {id.text()});
+        return changed ? Status() : Status(fail(changed.error()));
+    });
+}
+
+Result<std::vector<core::InstanceRecord>> SqliteInstanceRepository::all() {
+    std::vector<core::InstanceRecord> records;
+    const Status done = m_database.read([&](Connection& connection) -> Status {
+        return connection.query(
+            "SELECT id, domain, phase, uid_slot, template_version, size, acceleration, transport, started_at "
+            "FROM instances ORDER BY started_at, id",
+            {}, [&](const Row& row) -> Status {
+                auto record = instanceFrom(row);
+                if (!record) {
+                    return fail(record.error());
+                }
+                records.push_back(std::move(*record));
+                return {};
+            });
+    });
+    if (!done) {
+        return fail(done.error());
+    }
+    return records;
+}
+
+} // namespace bulkhead::storage

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ports/repositories.hpp"
+
+#include <QTest>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// What every pair of repositories must do, the real ones and the fakes. Each clause gets an empty pair.
+namespace bulkhead::tests {
+
+inline core::DomainRecord sampleDomain(const std::string& name = "work", uid_t owner = 1000) {
+    core::DomainRecord record;
+    record.id = randomId<DomainId>();
+    record.owner = owner;
+    record.name = name;
+    record.kind = core::DomainKind::Disposable;
+    record.phase = core::DomainRecord::Phase::Creating;
+    record.createdAt = 1'700'000'000;
+    record.templateName = "minimal";
+    record.size = "small";
+    return record;
+}
+
+inline core::InstanceRecord sampleInstance(const DomainId& domain, unsigned slot) {
+    core::InstanceRecord record;
+    record.id = randomId<InstanceId>();
+    record.domain = domain;
+    record.phase = core::InstancePhase::Starting;
+    record.uidSlot = slot;
+    record.templateVersion = "0123abcd";
+    record.size = "small";
+    record.acceleration = core::Acceleration::Kvm;
+    record.startedAt = 1'700'000'001;
+    return record;
+}
+
+using RepositoryClause = std::function<void(core::DomainRepository&, core::InstanceRepository&)>;
+
+inline std::vector<std::pair<std::string, RepositoryClause>> repositoryContract() {
+    using Domains = core::DomainRepository;
+    using Instances = core::InstanceRepository;
+    return {
+        {"a new one is empty",
+         [](Domains& domains, Instances& instances) {
+             QVERIFY(domains.all()->empty());
+             QVERIFY(instances.all()->empty());
+         }},
+        {"a domain comes back as it went in",
+         [](Domains& domains, Instances&) {
+             auto record = sampleDomain("name with 'quotes' and ünicode", 4294967295U);
+             record.lastFailure = "why\nnot";
+             QVERIFY(domains.insert(record));
+             QCOMPARE(domains.all()->size(), std::size_t{1});
+             QVERIFY(domains.all()->front() == record);
+         }},
+        {"every kind and phase of a domain comes back",
+         [](Domains& domains, Instances&) {
+             using Phase = core::DomainRecord::Phase;
+             std::int64_t time = 1;
+             std::vector<core::DomainRecord> records;
+             for (const auto kind :
+                  {core::DomainKind::App, core::DomainKind::Disposable, core::DomainKind::Standalone}) {
+                 for (const auto phase : {Phase::Creating, Phase::Present, Phase::Removing}) {
+                     auto record = sampleDomain("d" + std::to_string(time));
+                     record.kind = kind;
+                     record.phase = phase;
+                     record.createdAt = time++;
+                     QVERIFY(domains.insert(record));
+                     records.push_back(record);
+                 }
+             }
+             QVERIFY(*domains.all() == records); // in the order in which they were made
+         }},
+        {"a name is taken once per owner",
+         [](Domains& domains, Instances&) {
+             QVERIFY(domains.insert(sampleDomain("work", 1000)));
+             QCOMPARE(domains.insert(sampleDomain("work", 1000)).error().code, ErrorCode::AlreadyExists);
+             QVERIFY(domains.insert(sampleDomain("work", 1001)));
+             QCOMPARE(domains.all()->size(), std::size_t{2});
+         }},
+        {"an id is taken once",
+         [](Domains& domains, Instances&) {
+             auto record = sampleDomain("one");
+             QVERIFY(domains.insert(record));
+             record.name = "two";
+             QCOMPARE(domains.insert(record).error().code, ErrorCode::AlreadyExists);
+         }},
+        {"phase and failure of a domain change",
+         [](Domains& domains, Instances&) {
+             auto record = sampleDomain();
+             QVERIFY(domains.insert(record));
+             QVERIFY(domains.setPhase(record.id, core::DomainRecord::Phase::Present));
+             QVERIFY(domains.setLastFailure(record.id, "boot: the guest did not answer"));
+             record.phase = core::DomainRecord::Phase::Present;
+             record.lastFailure = "boot: the guest did not answer";
+             QVERIFY(domains.all()->front() == record);
+             QVERIFY(domains.setLastFailure(record.id, ""));
+             QCOMPARE(domains.all()->front().lastFailure, std::string());
+         }},
+        {"what is not there is not found, but removed",
+         [](Domains& domains, Instances& instances) {
+             const auto domain = randomId<DomainId>();
+             QCOMPARE(domains.setPhase(domain, core::DomainRecord::Phase::Present).error().code, ErrorCode::NotFound);
+             QCOMPARE(domains.setLastFailure(domain, "x").error().code, ErrorCode::NotFound);
+             QVERIFY(domains.remove(domain));
+             const auto instance = randomId<InstanceId>();
+             QCOMPARE(instances.setPhase(instance, core::InstancePhase::Running).error().code, ErrorCode::NotFound);
+             QVERIFY(instances.remove(instance));
+         }},
+        {"a removed name is free again",
+         [](Domains& domains, Instances&) {
+             const auto record = sampleDomain();
+             QVERIFY(domains.insert(record));
+             QVERIFY(domains.remove(record.id));
+             QVERIFY(domains.all()->empty());
+             QVERIFY(domains.insert(sampleDomain()));
+         }},
+        {"an instance comes back as it went in",
+         [](Domains& domains, Instances& instances) {
+             const auto domain = sampleDomain();
+             QVERIFY(domains.insert(domain));
+             auto record = sampleInstance(domain.id, 3);
+             QVERIFY(instances.insert(record));
+             QVERIFY(instances.all()->front() == record);
+             for (const auto phase :
+                  {core::InstancePhase::Running, core::InstancePhase::Stopping, core::InstancePhase::Starting}) {
+                 QVERIFY(instances.setPhase(record.id, phase));
+                 record.phase = phase;
+                 QVERIFY(instances.all()->front() == record);
+             }
+             QVERIFY(instances.remove(record.id));
+             QVERIFY(instances.all()->empty());
+         }},
+        {"a uid slot is used once",
+         [](Domains& domains, Instances& instances) {
+             const auto domain = sampleDomain();
+             QVERIFY(domains.insert(domain));
+             const auto first = sampleInstance(domain.id, 3);
+             QVERIFY(instances.insert(first));
+             QCOMPARE(instances.insert(sampleInstance(domain.id, 3)).error().code, ErrorCode::AlreadyExists);
+             QVERIFY(instances.remove(first.id));
+             QVERIFY(instances.insert(sampleInstance(domain.id, 3)));
+         }},
+        {"an instance needs its domain",
+         [](Domains& domains, Instances& instances) {
+             QCOMPARE(instances.insert(sampleInstance(randomId<DomainId>(), 1)).error().code, ErrorCode::WrongState);
+             const auto domain = sampleDomain();
+             QVERIFY(domains.insert(domain));
+             const auto instance = sampleInstance(domain.id, 1);
+             QVERIFY(instances.insert(instance));
+             QCOMPARE(domains.remove(domain.id).error().code, ErrorCode::WrongState);
+             QCOMPARE(domains.all()->size(), std::size_t{1});
+             QVERIFY(instances.remove(instance.id));
+             QVERIFY(domains.remove(domain.id));
+         }},
+    };
+}
+
+} // namespace bulkhead::tests

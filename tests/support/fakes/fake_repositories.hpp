@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ports/repositories.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+
+/// Repositories in memory. They pass the same contract suite as the SQLite ones (tests/support/contract).
+namespace bulkhead::tests {
+
+/// What the fakes share, so that they can keep the references between tables.
+struct FakeDatabase {
+    std::mutex mutex;
+    std::map<DomainId, core::DomainRecord> domains;
+    std::map<InstanceId, core::InstanceRecord> instances;
+    /// When set, each write fails with it and changes nothing: a full disk.
+    std::optional<Error> failWrites;
+};
+
+class FakeDomainRepository final : public core::DomainRepository {
+public:
+    explicit FakeDomainRepository(FakeDatabase& database)
+        : m_database(database) {}
+
+    Status insert(const core::DomainRecord& record) override {
+        const std::lock_guard lock(m_database.mutex);
+        if (m_database.failWrites) {
+            return fail(*m_database.failWrites);
+        }
+        const bool isTaken = std::any_of(m_database.domains.begin(), m_database.domains.end(), [&](const auto& entry) {
+            return entry.first == record.id || (entry.second.owner == record.owner && entry.second.name == record.name);
+        });
+        if (isTaken) {
+            return fail(ErrorCode::AlreadyExists,
+                        "there is a domain \"" + record.name + "\" already; choose another name");
+        }
+        m_database.domains.emplace(record.id, record);
+        return {};
+    }
+    Status setPhase(const DomainId& id, core::DomainRecord::Phase phase) override {
+        return change(id, [&](core::DomainRecord& record) { record.phase = phase; });
+    }
+    Status setLastFailure(const DomainId& id, const std::string& reason) override {
+        return change(id, [&](core::DomainRecord& record) { record.lastFailure = reason; });
+    }
+    Status remove(const DomainId& id) override {
+        const std::lock_guard lock(m_database.mutex);
+        if (m_database.failWrites) {
+            return fail(*m_database.failWrites);
+        }
+        const bool isUsed = std::any_of(m_database.instances.begin(), m_database.instances.end(),
+                                        [&](const auto& entry) { return entry.second.domain == id; });
+        if (isUsed) {
+            return fail(ErrorCode::WrongState, "cannot remove domain " + id.text() + ": another record depends on it");
+        }
+        m_database.domains.erase(id);
+        return {};
+    }
+    Result<std::vector<core::DomainRecord>> all() override {
+        const std::lock_guard lock(m_database.mutex);
+        std::vector<core::DomainRecord> records;
+        for (const auto& [id, record] : m_database.domains) {
+            records.push_back(record);
+        }
+        std::stable_sort(records.begin(), records.end(),
+                         [](const auto& a, const auto& b) { return a.createdAt < b.createdAt; });
+        return records;
+    }
+
+private:
+    template <class Change> Status change(const DomainId& id, Change&& act) {
+        const std::lock_guard lock(m_database.mutex);
+        if (m_database.failWrites) {
+            return fail(*m_database.failWrites);
+        }
+        const auto found = m_database.domains.find(id);
+        if (found == m_database.domains.end()) {
+            return fail(ErrorCode::NotFound, "the database has no domain " + id.text());
+        }
+        act(found->second);
+        return {};
+    }
+    FakeDatabase& m_database;
+};
+
+class FakeInstanceRepository final : public core::InstanceRepository {
+public:
+    explicit FakeInstanceRepository(FakeDatabase& database)
+        : m_database(database) {}
+
+    Status insert(const core::InstanceRecord& record) override {
+        const std::lock_guard lock(m_database.mutex);
+        if (m_database.failWrites) {
+            return fail(*m_database.failWrites);
+        }
+        const bool isTaken =
+            std::any_of(m_database.instances.begin(), m_database.instances.end(), [&](const auto& entry) {
+                return entry.first == record.id || entry.second.uidSlot == record.uidSlot;
+            });
+        if (isTaken) {
+            return fail(ErrorCode::AlreadyExists,
+                        "cannot record instance " + record.id.text() + ": id or uid slot in use");
+        }
+        if (!m_database.domains.contains(record.domain)) {
+            return fail(ErrorCode::WrongState, "cannot record instance " + record.id.text() + ": no such domain");
+        }
+        m_database.instances.emplace(record.id, record);
+        return {};
+    }
+    Status setPhase(const InstanceId& id, core::InstancePhase phase) override {
+        const std::lock_guard lock(m_database.mutex);
+        if (m_database.failWrites) {
+            return fail(*m_database.failWrites);
+        }
+        const auto found = m_database.instances.find(id);
+        if (found == m_database.instances.end()) {
+            return fail(ErrorCode::NotFound, "the database has no instance " + id.text());
+        }
+        found->second.phase = phase;
+        return {};
+    }
+    Status remove(const InstanceId& id) override {
+        const std::lock_guard lock(m_database.mutex);
+        if (m_database.failWrites) {
+            return fail(*m_database.failWrites);
+        }
+        m_database.instances.erase(id);
+        return {};
+    }
+    Result<std::vector<core::InstanceRecord>> all() override {
+        const std::lock_guard lock(m_database.mutex);
+        std::vector<core::InstanceRecord> records;
+        for (const auto& [id, record] : m_database.instances) {
+            records.push_back(record);
+        }
+        std::stable_sort(records.begin(), records.end(),
+                         [](const auto& a, const auto& b) { return a.startedAt < b.startedAt; });
+        return records;
+    }
+
+private:
+    FakeDatabase& m_database;
+};
+
+/// Definitions in memory.
+class FakeDefinitionStore final : public core::DefinitionStore {
+public:
+    std::vector<core::DomainDefinition> domains;
+    std::vector<core::TemplateDefinition> templates;
+    std::vector<Error> problems;
+    std::optional<Error> failSave;
+
+    Loaded loadDomains() override {
+        const std::lock_guard lock(m_mutex);
+        return {domains, problems};
+    }
+    Result<core::DomainDefinition> save(core::DomainDefinition definition) override {
+        const std::lock_guard lock(m_mutex);
+        if (failSave) {
+            return fail(*failSave);
+        }
+        if (definition.isManaged) {
+            return fail(ErrorCode::NotAuthorized, "domain \"" + definition.name + "\" is defined by the administrator");
+        }
+        definition.file = "/fake/" + std::to_string(definition.owner) + "/" + definition.name + ".toml";
+        erase(definition);
+        domains.push_back(definition);
+        return definition;
+    }
+    Status removeDefinition(const core::DomainDefinition& definition) override {
+        const std::lock_guard lock(m_mutex);
+        if (definition.isManaged) {
+            return fail(ErrorCode::NotAuthorized, "domain \"" + definition.name + "\" is defined by the administrator");
+        }
+        erase(definition);
+        return {};
+    }
+    LoadedTemplates loadTemplates() override {
+        const std::lock_guard lock(m_mutex);
+        return {templates, {}};
+    }
+
+private:
+    void erase(const core::DomainDefinition& definition) {
+        std::erase_if(domains, [&](const auto& other) {
+            return other.owner == definition.owner && other.name == definition.name && !other.isManaged;
+        });
+    }
+    std::mutex m_mutex;
+};
+
+} // namespace bulkhead::tests

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/domain_toml.hpp"
+#include "config/nearest_name.hpp"
+#include "config/template_toml.hpp"
+#include "config/toml_text.hpp"
+
+#include <QDirIterator>
+#include <QFile>
+#include <QFileInfo>
+#include <QTest>
+
+using namespace bulkhead;
+using namespace bulkhead::config;
+
+namespace {
+
+std::optional<uid_t> fakeUsers(const std::string& name) {
+    return name == "alice" ? std::optional<uid_t>(1234) : std::nullopt;
+}
+
+const QString kFixtures = QStringLiteral(BULKHEAD_SOURCE_DIR "/tests/fixtures/config/");
+
+QByteArray contentOf(const QString& path) {
+    QFile file(path);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+void fixtureRows(const QString& below) {
+    QTest::addColumn<QString>("path");
+    QTest::addColumn<QString>("folder");
+    for (const char* folder : {"domains", "users", "templates"}) {
+        QDirIterator files(kFixtures + below + "/" + folder, {"*.toml"});
+        while (files.hasNext()) {
+            const QString path = files.next();
+            QTest::newRow(qPrintable(QString(folder) + "/" + files.fileName())) << path << QString(folder);
+        }
+    }
+}
+
+/// The problems of a file by the reader that its folder is for; names are shown without folders.
+Problems problemsOf(const QString& path, const QString& folder) {
+    const std::string text = contentOf(path).toStdString();
+    const std::string shown = QFileInfo(path).fileName().toStdString();
+    const std::string name = QFileInfo(path).completeBaseName().toStdString();
+    if (folder == "templates") {
+        const auto parsed = parseTemplateToml(text, shown, name);
+        return parsed ? Problems{} : parsed.error();
+    }
+    const auto owner = folder == "users" ? std::optional<uid_t>(1000) : std::nullopt;
+    const auto parsed = parseDomainToml(text, {shown, name, owner}, fakeUsers);
+    return parsed ? Problems{} : parsed.error();
+}
+
+} // namespace
+
+class TestConfig : public QObject {
+    Q_OBJECT
+
+private slots:
+    void good_data() { fixtureRows("good"); }
+    void good() {
+        QFETCH(QString, path);
+        QFETCH(QString, folder);
+        const auto problems = problemsOf(path, folder);
+        QVERIFY2(problems.empty(), problems.empty() ? "" : problems.front().message.c_str());
+    }
+    void bad_data() { fixtureRows("bad"); }
+    void bad() {
+        QFETCH(QString, path);
+        QFETCH(QString, folder);
+        QByteArray seen;
+        for (const Error& problem : problemsOf(path, folder)) {
+            QCOMPARE(problem.code, ErrorCode::InvalidArgument);
+            seen += QByteArray::fromStdString(problem.message) + "\n";
+        }
+        const QString expectedPath = path.chopped(5) + ".expected";
+        if (qEnvironmentVariableIsSet("BULKHEAD_WRITE_GOLDENS")) {
+            QFile file(expectedPath);
+            QVERIFY(file.open(QIODevice::WriteOnly));
+            file.write(seen);
+        }
+        const QByteArray expected = contentOf(expectedPath);
+        QVERIFY(!expected.isEmpty());
+        QCOMPARE(seen, expected);
+    }
+
+    void domain_hasWhatTheFileSays() {
+        const auto domain = parseDomainToml(contentOf(kFixtures + "good/domains/full.toml").toStdString(),
+                                            {"/x/full.toml", "full", {}}, fakeUsers);
+        QVERIFY(domain);
+        core::DomainDefinition expected;
+        expected.name = "full";
+        expected.owner = 1000;
+        expected.kind = core::DomainKind::Standalone;
+        expected.templateName = "minimal";
+        expected.size = "large";
+        expected.label = "red";
+        expected.tags = {"untrusted", "web-2"};
+        expected.homeSize = 2 * kGiB;
+        expected.egress = "web";
+        expected.isManaged = true;
+        expected.file = "/x/full.toml";
+        QVERIFY(*domain == expected);
+    }
+    void domain_defaults() {
+        const auto domain = parseDomainToml("template = \"minimal\"", {"f", "work", 1000}, fakeUsers);
+        QVERIFY(domain);
+        QCOMPARE(domain->label, std::string("gray"));
+        QCOMPARE(domain->egress, std::string("none"));
+        QVERIFY(domain->kind == core::DomainKind::App);
+        QVERIFY(!domain->homeSize);
+        QVERIFY(!domain->isManaged);
+    }
+    void domain_ownerByName() {
+        const auto domain = parseDomainToml("template = \"minimal\"\nowner = \"alice\"", {"f", "work", {}}, fakeUsers);
+        QVERIFY(domain);
+        QCOMPARE(domain->owner, uid_t{1234});
+        QCOMPARE(lookUpUser("root"), std::optional<uid_t>(0));
+        QVERIFY(!lookUpUser("no such user"));
+    }
+    void domain_roundTrip() {
+        core::DomainDefinition domain;
+        domain.name = "work";
+        domain.owner = 1000;
+        domain.kind = core::DomainKind::Standalone;
+        domain.templateName = "minimal";
+        domain.size = "large";
+        domain.label = "red";
+        domain.tags = {"one", "two"};
+        domain.homeSize = 1536 * kMiB;
+        domain.egress = "web";
+        domain.file = "f";
+        const std::string text = writeDomainToml(domain);
+        QCOMPARE(text, std::string("# Written by bulkheadd.\n"
+                                   "kind = \"standalone\"\n"
+                                   "template = \"minimal\"\n"
+                                   "size = \"large\"\n"
+                                   "label = \"red\"\n"
+                                   "egress = \"web\"\n"
+                                   "tags = [\"one\", \"two\"]\n"
+                                   "home_size = \"1536MiB\"\n"));
+        const auto back = parseDomainToml(text, {"f", "work", 1000}, fakeUsers);
+        QVERIFY(back);
+        QVERIFY(*back == domain);
+    }
+
+    void template_hasWhatTheFileSays() {
+        const auto parsed = parseTemplateToml(contentOf(kFixtures + "good/templates/minimal.toml").toStdString(),
+                                              "/x/minimal.toml", "minimal");
+        QVERIFY(parsed);
+        QCOMPARE(parsed->suite, std::string("bookworm"));
+        QCOMPARE(parsed->packages.size(), std::size_t{6});
+        QCOMPARE(parsed->systemSize, 8 * kGiB);
+        QCOMPARE(parsed->sizes.at("large").memory, 2 * kGiB);
+        QCOMPARE(parsed->sizes.at("large").vcpus, 2U);
+        QCOMPARE(parsed->defaultSize, std::string("small"));
+    }
+
+    void deepNesting_isRefusedNotFatal() {
+        const std::string deep = "template = " + std::string(60'000, '[');
+        QVERIFY(!parseDomainToml(deep, {"f", "work", 1000}, fakeUsers));
+        std::string tables = "[a";
+        for (int i = 0; i < 20'000; ++i) {
+            tables += ".a";
+        }
+        QVERIFY(!parseDomainToml(tables + "]\n", {"f", "work", 1000}, fakeUsers));
+    }
+
+    void nearestName_findsTypingErrorsOnly() {
+        const std::vector<std::string> names{"template", "size", "label"};
+        QCOMPARE(nearestName("tempalte", names), std::optional<std::string>("template"));
+        QCOMPARE(nearestName("sizes", names), std::optional<std::string>("size"));
+        QVERIFY(!nearestName("network_card", names));
+        QVERIFY(!nearestName(std::string(100'000, 'a'), names));
+    }
+    void quoting_isTotal() {
+        QCOMPARE(tomlQuoted("a\"b\\c\n\x7f"), std::string("\"a\\\"b\\\\c\\u000a\\u007f\""));
+        QCOMPARE(exactBytes(kGiB), std::string("1GiB"));
+        QCOMPARE(exactBytes(1000), std::string("1000"));
+        QCOMPARE(exactBytes(0), std::string("0"));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestConfig)
+#include "tst_config.moc"
