@@ -8,7 +8,7 @@ build cmake                  build description
 build ninja-build            build runner
 build ccache                 a second build is quick
 build pkg-config             finds libvirt, systemd, sodium and others
-build libsdbus-c++-dev       D-Bus in the daemon and the command line
+build libsdbus-c++-dev       D-Bus in the daemon
 build libsdbus-c++-bin       generates bindings from the D-Bus contract
 build libsystemd-dev         sd-event, sd_notify, journal
 build libvirt-dev            talks to libvirt
@@ -24,6 +24,9 @@ build libzstd-dev            compressed artefacts
 build libseccomp-dev         bulkhead-channel's filter
 build libcap-ng-dev          bulkhead-channel drops its capabilities
 build nlohmann-json3-dev     --json output
+build qt6-base-dev           D-Bus in the command line; Qt Test
+build qt6-base-dev-tools     moc, bindings from the D-Bus contract
+build libgl-dev              Qt's CMake files ask for it
 run   libvirt-daemon-system  libvirtd with its system set-up
 run   libvirt-daemon         libvirtd and virtlogd
 run   libvirt-clients        virsh, for people and for the checks of the scripts
@@ -40,9 +43,6 @@ run   python3                starts daemons where there is no systemd
 run   util-linux             setpriv, unshare, flock
 run   iproute2               looks at the host's networks
 run   procps                 finds running daemons
-test  qt6-base-dev           Qt Test
-test  qt6-base-dev-tools     moc
-test  libgl-dev              Qt's CMake files ask for it
 test  clang                  fuzz targets
 test  libclang-rt-14-dev     libFuzzer and the sanitizers of clang
 test  clang-format           format test
