@@ -26,12 +26,13 @@ note() {
 
 # step TITLE COMMAND…: runs it with `set -e` in a subshell. Never call it in a condition: that would switch `set -e` off.
 step() {
-    local title=$1 started=$SECONDS status
+    local title=$1 started=$SECONDS status first_line
     shift
     STEP_NUMBER=$((STEP_NUMBER + 1))
     printf '[%d] %-34s ' "$STEP_NUMBER" "$title"
     : >"$STEP_NOTE_FILE"
     printf '\n==== %s ====\n' "$title" >>"$STEPS_LOG"
+    first_line=$(wc -l <"$STEPS_LOG")
     set +e
     (
         set -e
@@ -42,7 +43,7 @@ step() {
     if [ "$status" -ne 0 ]; then
         printf 'FAILED after %d s\n\n' $((SECONDS - started))
         printf '%s: the step "%s" failed with status %d. The end of its log:\n\n' "$STEPS_TITLE" "$title" "$status"
-        tail -n 40 "$STEPS_LOG" | sed 's/^/    /'
+        tail -n "+$((first_line + 1))" "$STEPS_LOG" | tail -n 40 | sed 's/^/    /'
         printf '\nThe whole log: %s\n' "$STEPS_LOG"
         exit 1
     fi
