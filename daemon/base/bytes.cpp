@@ -11,7 +11,8 @@ namespace bulkhead {
 Result<Bytes> parseBytes(std::string_view text) {
     const std::string shown(text.substr(0, 40));
     const auto bad = [&] {
-        return fail(ErrorCode::InvalidArgument, "\"" + shown + "\" is not a size; write 512MiB, 2GiB or a number of bytes");
+        return fail(ErrorCode::InvalidArgument,
+                    "\"" + shown + "\" is not a size; write 512MiB, 2GiB or a number of bytes");
     };
     Bytes number = 0;
     const char* const end = text.data() + text.size();

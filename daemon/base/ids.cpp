@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 
-bool isDash(std::size_t index) { return index == 8 || index == 13 || index == 18 || index == 23; }
+bool isDash(std::size_t index) {
+    return index == 8 || index == 13 || index == 18 || index == 23;
+}
 
 std::optional<std::string> uuidText(std::string_view text) {
     if (text.size() != 36) {

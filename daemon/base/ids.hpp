@@ -45,7 +45,9 @@ extern template class Id<JobTag>;
 /// Makes a random version 4 UUID from the kernel's generator. Throws std::system_error if the kernel gives none.
 std::string randomUuidText();
 /// A fresh id of any kind.
-template <class IdType> IdType randomId() { return *IdType::parse(randomUuidText()); }
+template <class IdType> IdType randomId() {
+    return *IdType::parse(randomUuidText());
+}
 
 } // namespace bulkhead
 

@@ -17,9 +17,17 @@ using Field = std::pair<std::string_view, std::string_view>;
 /// text cannot forge a line.
 void write(Level level, std::string_view message, std::initializer_list<Field> fields = {});
 
-inline void error(std::string_view m, std::initializer_list<Field> f = {}) { write(Level::Error, m, f); }
-inline void warning(std::string_view m, std::initializer_list<Field> f = {}) { write(Level::Warning, m, f); }
-inline void notice(std::string_view m, std::initializer_list<Field> f = {}) { write(Level::Notice, m, f); }
-inline void info(std::string_view m, std::initializer_list<Field> f = {}) { write(Level::Info, m, f); }
+inline void error(std::string_view m, std::initializer_list<Field> f = {}) {
+    write(Level::Error, m, f);
+}
+inline void warning(std::string_view m, std::initializer_list<Field> f = {}) {
+    write(Level::Warning, m, f);
+}
+inline void notice(std::string_view m, std::initializer_list<Field> f = {}) {
+    write(Level::Notice, m, f);
+}
+inline void info(std::string_view m, std::initializer_list<Field> f = {}) {
+    write(Level::Info, m, f);
+}
 
 } // namespace bulkhead::log

@@ -8,19 +8,32 @@ namespace bulkhead {
 
 std::string_view nameOf(ErrorCode code) {
     switch (code) {
-    case ErrorCode::InvalidArgument: return "InvalidArgument";
-    case ErrorCode::NotFound: return "NotFound";
-    case ErrorCode::AlreadyExists: return "AlreadyExists";
-    case ErrorCode::WrongState: return "WrongState";
-    case ErrorCode::Busy: return "Busy";
-    case ErrorCode::NotAuthorized: return "NotAuthorized";
-    case ErrorCode::NoSpace: return "NoSpace";
-    case ErrorCode::LimitExceeded: return "LimitExceeded";
-    case ErrorCode::Unavailable: return "Unavailable";
-    case ErrorCode::TimedOut: return "TimedOut";
-    case ErrorCode::Cancelled: return "Cancelled";
-    case ErrorCode::GuestFailure: return "GuestFailure";
-    case ErrorCode::HostFailure: return "HostFailure";
+    case ErrorCode::InvalidArgument:
+        return "InvalidArgument";
+    case ErrorCode::NotFound:
+        return "NotFound";
+    case ErrorCode::AlreadyExists:
+        return "AlreadyExists";
+    case ErrorCode::WrongState:
+        return "WrongState";
+    case ErrorCode::Busy:
+        return "Busy";
+    case ErrorCode::NotAuthorized:
+        return "NotAuthorized";
+    case ErrorCode::NoSpace:
+        return "NoSpace";
+    case ErrorCode::LimitExceeded:
+        return "LimitExceeded";
+    case ErrorCode::Unavailable:
+        return "Unavailable";
+    case ErrorCode::TimedOut:
+        return "TimedOut";
+    case ErrorCode::Cancelled:
+        return "Cancelled";
+    case ErrorCode::GuestFailure:
+        return "GuestFailure";
+    case ErrorCode::HostFailure:
+        return "HostFailure";
     }
     return "HostFailure";
 }

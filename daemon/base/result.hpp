@@ -37,9 +37,7 @@ struct Error {
     std::string message;
 
     /// The same error seen from one level up: "context: message".
-    [[nodiscard]] Error in(std::string_view context) const {
-        return {code, std::string(context) + ": " + message};
-    }
+    [[nodiscard]] Error in(std::string_view context) const { return {code, std::string(context) + ": " + message}; }
     bool operator==(const Error&) const = default;
 };
 
@@ -49,7 +47,9 @@ using Status = Result<void>;
 [[nodiscard]] inline tl::unexpected<Error> fail(ErrorCode code, std::string message) {
     return tl::unexpected<Error>(Error{code, std::move(message)});
 }
-[[nodiscard]] inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+[[nodiscard]] inline tl::unexpected<Error> fail(Error error) {
+    return tl::unexpected<Error>(std::move(error));
+}
 
 /// Fails with HostFailure (NoSpace for ENOSPC and EDQUOT) and the text of `errorNumber`.
 [[nodiscard]] tl::unexpected<Error> failErrno(std::string_view what, int errorNumber);

@@ -9,7 +9,8 @@ namespace bulkhead {
 /// The undo step must not throw.
 template <class Undo> class ScopeGuard {
 public:
-    explicit ScopeGuard(Undo undo) : m_undo(std::move(undo)) {}
+    explicit ScopeGuard(Undo undo)
+        : m_undo(std::move(undo)) {}
     ScopeGuard(const ScopeGuard&) = delete;
     ScopeGuard& operator=(const ScopeGuard&) = delete;
     ~ScopeGuard() {

@@ -9,7 +9,8 @@ namespace bulkhead {
 /// Reject, never repair.
 template <class T> class Untrusted {
 public:
-    explicit Untrusted(T value) : m_value(std::move(value)) {}
+    explicit Untrusted(T value)
+        : m_value(std::move(value)) {}
 
     /// Calls `validator(const T&)` and returns what it returns (a Result or an optional of a clean type).
     template <class Validator> [[nodiscard]] auto validate(Validator&& validator) const {

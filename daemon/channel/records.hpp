@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <type_traits>
 
-/// Fixed records between bulkheadd and bulkhead-channel (those of the clients: dbus/interfaces/exec_stream.hpp). All travel over SOCK_SEQPACKET
-/// Unix sockets on one machine, one record per packet, in native byte order. The daemon sees nothing else of a guest.
-/// A packet whose size is not that of its record ends the connection.
+/// Fixed records between bulkheadd and bulkhead-channel (those of the clients: dbus/interfaces/exec_stream.hpp). All
+/// travel over SOCK_SEQPACKET Unix sockets on one machine, one record per packet, in native byte order. The daemon sees
+/// nothing else of a guest. A packet whose size is not that of its record ends the connection.
 namespace bulkhead::channel {
 
 // ---- daemon <-> bulkhead-channel -----------------------------------------------------------------------------------
@@ -17,18 +17,18 @@ namespace bulkhead::channel {
 // are dropped.
 
 enum class ToChannelKind : std::uint32_t {
-    Exec = 1,      ///< followed in the same packet by a serialised bulkhead.agent.ExecRequest (exec_id ignored)
-    Status = 2,    ///< answered by FromChannelKind::Status
-    Shutdown = 3,  ///< orderly power off; `argument` = grace in milliseconds
-    SetClock = 4,  ///< `argument` = CLOCK_REALTIME in nanoseconds
-    Close = 5,     ///< end the process
+    Exec = 1,     ///< followed in the same packet by a serialised bulkhead.agent.ExecRequest (exec_id ignored)
+    Status = 2,   ///< answered by FromChannelKind::Status
+    Shutdown = 3, ///< orderly power off; `argument` = grace in milliseconds
+    SetClock = 4, ///< `argument` = CLOCK_REALTIME in nanoseconds
+    Close = 5,    ///< end the process
 };
 
 struct ToChannel {
     ToChannelKind kind{};
     std::uint32_t reserved = 0;
-    std::uint64_t request = 0;   ///< echoed in the answer
-    std::int64_t argument = 0;   ///< Exec: wall clock limit in milliseconds, 0 = none
+    std::uint64_t request = 0; ///< echoed in the answer
+    std::int64_t argument = 0; ///< Exec: wall clock limit in milliseconds, 0 = none
 };
 
 enum class FromChannelKind : std::uint32_t {
@@ -36,10 +36,12 @@ enum class FromChannelKind : std::uint32_t {
     Ready = 2,        ///< the guest has proved the token and said hello. a = protocol version
     ExecAccepted = 3, ///< answer to Exec, exec id in `value[0]`, with SCM_RIGHTS: control, input, output, error (4 fds)
     Refused = 4,      ///< answer to Exec, Status, Shutdown, SetClock: a = RefusedReason
-    ExecFinished = 5, ///< exec id in value[0]; a = ClientEventKind, b = status or signal; value[1] = execs that still run
-    Status = 6,       ///< value[0..7] = uptime ms, memory total, available, processes, system total, available, home total, available
-    Done = 7,         ///< answer to Shutdown and SetClock
-    Lost = 8,         ///< the guest is gone or broke the protocol; a = LostReason, b = Violation. The process ends after it.
+    ExecFinished =
+        5,      ///< exec id in value[0]; a = ClientEventKind, b = status or signal; value[1] = execs that still run
+    Status = 6, ///< value[0..7] = uptime ms, memory total, available, processes, system total, available, home total,
+                ///< available
+    Done = 7,   ///< answer to Shutdown and SetClock
+    Lost = 8,   ///< the guest is gone or broke the protocol; a = LostReason, b = Violation. The process ends after it.
 };
 
 enum class RefusedReason : std::uint32_t { NotReady = 1, TooMany = 2, BadRequest = 3, GuestError = 4, TimedOut = 5 };

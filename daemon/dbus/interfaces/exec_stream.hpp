@@ -20,12 +20,12 @@ struct ClientRequest {
 };
 
 enum class ClientEventKind : std::uint32_t {
-    Started = 1,  ///< a = pid in the guest
-    Exited = 2,   ///< a = status 0..255
-    Signalled = 3,///< a = signal number, b = 1 if a core was dumped
-    Failed = 4,   ///< a = bulkhead.agent.ExecFailed.Reason, b = errno of the guest
-    TimedOut = 5, ///< the wall clock limit was reached and the program killed
-    Lost = 6,     ///< the guest is gone: a = LostReason, b = Violation
+    Started = 1,   ///< a = pid in the guest
+    Exited = 2,    ///< a = status 0..255
+    Signalled = 3, ///< a = signal number, b = 1 if a core was dumped
+    Failed = 4,    ///< a = bulkhead.agent.ExecFailed.Reason, b = errno of the guest
+    TimedOut = 5,  ///< the wall clock limit was reached and the program killed
+    Lost = 6,      ///< the guest is gone: a = LostReason, b = Violation
 };
 struct ClientEvent {
     ClientEventKind kind{};
