@@ -2,13 +2,16 @@
 # What is installed where. Included last, so that every target that is built is known; a folder installs only what no
 # other module installs for itself.
 
-add_subdirectory("${CMAKE_SOURCE_DIR}/packaging/lib")
+if(BULKHEAD_BUILD_DAEMON)
+    add_subdirectory("${CMAKE_SOURCE_DIR}/packaging/lib")
+endif()
 
-# bulkhead_install(DESTINATION target…): only those that this build makes.
+# bulkhead_install(DESTINATION target…): those that this configuration knows. OPTIONAL, since private test hosts install
+# from trees in which only some targets were built; quickstart builds everything before it installs.
 function(bulkhead_install destination)
     foreach(target IN LISTS ARGN)
         if(TARGET ${target})
-            install(TARGETS ${target} RUNTIME DESTINATION "${destination}")
+            install(TARGETS ${target} RUNTIME DESTINATION "${destination}" OPTIONAL)
         endif()
     endforeach()
 endfunction()
@@ -26,6 +29,6 @@ install(FILES packaging/dbus/org.bulkhead1.service DESTINATION "${CMAKE_INSTALL_
 install(DIRECTORY daemon/dbus/interfaces/ DESTINATION "${CMAKE_INSTALL_DATADIR}/dbus-1/interfaces"
         FILES_MATCHING PATTERN "*.xml")
 if(EXISTS "${CMAKE_SOURCE_DIR}/resources/templates")
-    install(DIRECTORY resources/templates/ DESTINATION "${CMAKE_INSTALL_DATADIR}/bulkhead/templates"
+    install(DIRECTORY resources/templates/ DESTINATION "${CMAKE_INSTALL_DATADIR}/bulkhead/templates.d"
             FILES_MATCHING PATTERN "*.toml")
 endif()

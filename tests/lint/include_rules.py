@@ -19,7 +19,7 @@ MODULES = {
     "core": ("daemon/core", {"base", "policy"}, set()),
     "process": ("daemon/process", {"base", "core"}, set()),
     "config": ("daemon/config", {"base", "core"}, set()),
-    "hypervisor": ("daemon/hypervisor", {"base", "core"}, set()),
+    "hypervisor": ("daemon/hypervisor", {"base", "core", "process"}, set()),
     "storage": ("daemon/storage", {"base", "core"}, set()),
     "dbus": ("daemon/dbus", {"base", "core"}, set()),
     "imaging": ("daemon/imaging", {"base", "core", "process"}, set()),
