@@ -26,33 +26,33 @@ enum class Role { Host, Guest };
 /// Why a session or stream broke: a closed list, safe to log and to send over the bus.
 enum class Violation {
     None,
-    BadVersion,        ///< a frame's version byte is not 0
-    BadType,           ///< unknown frame type
-    BadFlags,          ///< flags that do not fit the type or the stream's state
+    BadVersion, ///< a frame's version byte is not 0
+    BadType,    ///< unknown frame type
+    BadFlags,   ///< flags that do not fit the type or the stream's state
     FrameTooLarge,
-    WindowExceeded,    ///< the peer sent more than we allowed
-    WindowOverflow,    ///< a window update beyond 2^32-1
-    UnknownStream,     ///< data for a stream that was never opened
-    BadStreamId,       ///< wrong parity, reused, or 0 where it may not be
+    WindowExceeded, ///< the peer sent more than we allowed
+    WindowOverflow, ///< a window update beyond 2^32-1
+    UnknownStream,  ///< data for a stream that was never opened
+    BadStreamId,    ///< wrong parity, reused, or 0 where it may not be
     TooManyStreams,
     TooManyControlFrames,
-    BadProof,          ///< the peer does not know the token
-    GoAway,            ///< the peer ended the session
+    BadProof, ///< the peer does not know the token
+    GoAway,   ///< the peer ended the session
     MessageTooLarge,
-    BadMessage,        ///< not a valid message of the expected type
+    BadMessage, ///< not a valid message of the expected type
 };
 std::string_view nameOf(Violation violation);
 
-/// What a session tells its owner. Called from within feed() and write(); an implementation may call open(), write(),
-/// finish(), resetStream() and consumed() from inside, but must not destroy the session or call feed().
+/// What a session tells its owner. Called from within feed() and outputWritten(); an implementation may call open(),
+/// write(), finish(), resetStream() and consumed() from inside, but must not destroy the session or call feed().
 class SessionEvents {
 public:
     virtual ~SessionEvents() = default;
     /// Both sides have proved the token; streams can be opened now. On the guest it is called again for each new
     /// session on the same transport, after onSessionReset().
     virtual void onReady() = 0;
-    /// Guest only: the host began a new session in-band. All streams are gone without further events; drop all work
-    /// that belongs to them.
+    /// Guest only: the session has ended, because the host began a new one in-band or broke the protocol (violation()
+    /// tells). All streams are gone without further events; drop all work that belongs to them.
     virtual void onSessionReset() = 0;
     /// The peer opened a stream. Never called on the host in this version (a guest that opens one is a violation).
     virtual void onStreamOpened(StreamId stream) = 0;
@@ -77,7 +77,9 @@ public:
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    /// Host only: sends the in-band reset and begins the challenge. Called once, before any feed().
+    /// Host only: sends the in-band reset and begins the challenge. Called before any feed(), and again from time to
+    /// time until isReady(): the guest may have no reader yet. Each further call sends the same reset once more, unless
+    /// the last one still waits in pendingOutput().
     void start();
 
     /// Takes bytes from the transport, in any pieces. None: fine. A violation: the session is over; close the
