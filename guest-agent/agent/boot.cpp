@@ -69,7 +69,7 @@ bool exists(const char* path) {
 }
 
 void link(const char* target, const char* path) {
-    static_cast<void>(::symlink(target, path));
+    static_cast<void>(!::symlink(target, path));
 }
 
 void bringUpLoopback() {
@@ -218,7 +218,7 @@ Status prepareSystem() {
     writeKernelFile("/proc/sys/fs/protected_fifos", "1");
     writeKernelFile("/proc/sys/fs/protected_regular", "2");
     constexpr std::string_view kHostName = "domain";
-    ::sethostname(kHostName.data(), kHostName.size());
+    static_cast<void>(!::sethostname(kHostName.data(), kHostName.size()));
     bringUpLoopback();
     makeMachineId();
     emptyTmp();

@@ -154,7 +154,8 @@ void InputPump::listen(bool forWriting) {
         stopListening();
         return;
     }
-    const std::uint32_t events = forWriting ? EPOLLOUT : 0; // EPOLLERR comes anyway: the program closed its end
+    // Without any bit EPOLLERR still comes: the program closed its end.
+    const std::uint32_t events = forWriting ? std::uint32_t{EPOLLOUT} : std::uint32_t{0};
     if (m_watch != 0) {
         m_loop.change(m_watch, events);
         return;
