@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/bytes.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace bulkhead::core {
+
+struct TemplateSize {
+    Bytes memory = 0;
+    unsigned vcpus = 1;
+    bool operator==(const TemplateSize&) const = default;
+};
+
+/// The content of resources/templates/NAME.toml (installed to /usr/share/bulkhead/templates.d, overridden by
+/// /etc/bulkhead/templates.d).
+struct TemplateDefinition {
+    std::string name;
+    std::string description;
+    std::string suite;               ///< a Debian suite, "bookworm"
+    std::string kernel;              ///< a Debian kernel package
+    std::vector<std::string> packages;
+    Bytes systemSize = 0;            ///< virtual size of the system disk
+    Bytes homeSize = 0;              ///< default virtual size of a home disk
+    std::map<std::string, TemplateSize> sizes;
+    std::string defaultSize;
+    std::filesystem::path file;      ///< where it was read from
+
+    bool operator==(const TemplateDefinition&) const = default;
+};
+
+/// A built and installed template: immutable files below the image store, found by the content's hash.
+struct InstalledTemplate {
+    std::string name;
+    std::string version;             ///< lower-case hex: hash over the artefacts' hashes
+    std::string definitionHash;      ///< hash of everything that the build depends on (definition, agent, builder)
+    std::int64_t builtAt = 0;        ///< seconds since the epoch
+    Bytes sizeOnDisk = 0;
+    Bytes systemSize = 0;
+    Bytes homeSize = 0;
+    std::map<std::string, std::string> artefacts; ///< file name to BLAKE2b-256 hex: root.img, vmlinuz, initrd.img, packages.txt
+    std::filesystem::path directory;
+};
+
+/// Files that a builder left in a folder of its own: root.img, vmlinuz, initrd.img, packages.txt.
+struct BuiltTemplate {
+    std::filesystem::path directory;
+    std::string definitionHash;
+};
+
+} // namespace bulkhead::core

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.hpp"
+#include "core/model/instance.hpp"
+
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace bulkhead::core {
+
+/// An emulator of ours as the hypervisor sees it now.
+struct ObservedInstance {
+    InstanceId id;
+    pid_t pid = 0;
+    bool isPaused = false;
+};
+
+/// Starts and ends emulators. Blocking; called from worker threads; thread-safe. An instance is known to the hypervisor
+/// by its id alone. Errors: Unavailable when the hypervisor cannot be reached (it is tried again on the next call).
+class Hypervisor {
+public:
+    virtual ~Hypervisor() = default;
+    /// Starts a transient domain; when this returns the emulator runs. Gives its process id.
+    virtual Result<pid_t> start(const InstanceSpec& spec) = 0;
+    /// Cuts the power. Returns when the emulator process has ended or the hypervisor says that it is gone; an instance
+    /// that does not exist is success.
+    virtual Status destroy(const InstanceId& id) = 0;
+    /// All emulators that carry our mark, whatever our records say.
+    virtual Result<std::vector<ObservedInstance>> list() = 0;
+    /// Lets a paused emulator go on.
+    virtual Status resume(const InstanceId& id) = 0;
+};
+
+} // namespace bulkhead::core

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/bytes.hpp"
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "core/model/instance.hpp"
+#include "core/model/template.hpp"
+
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace bulkhead::core {
+
+/// Installed templates on disk. Blocking, thread-safe.
+class TemplateStore {
+public:
+    virtual ~TemplateStore() = default;
+    /// The newest installed version of each template; broken ones (missing file, bad manifest) are left out and logged.
+    virtual Result<std::vector<InstalledTemplate>> installed() = 0;
+    /// NotFound names the template and how to build it.
+    virtual Result<InstalledTemplate> find(const std::string& name) = 0;
+    /// Copies the built files in, hashes them, writes the manifest, renames into place: either the whole version is
+    /// there afterwards or nothing of it. Older versions that no instance record in `versionsInUse` names are removed.
+    virtual Result<InstalledTemplate> install(const TemplateDefinition& definition, const BuiltTemplate& built,
+                                              const std::vector<std::string>& versionsInUse) = 0;
+    /// Removes what an interrupted install left.
+    virtual Status removeLeftovers() = 0;
+};
+
+/// What prepareInstance() needs.
+struct InstancePlan {
+    InstanceId instance;
+    std::string templateName;
+    std::string templateVersion;
+    /// The domain whose kept home is claimed; none: a fresh home that goes with the instance.
+    std::optional<DomainId> keptHome;
+    Bytes homeSize = 0;
+    uid_t emulatorUid = 0;
+    gid_t emulatorGid = 0;
+    GuestToken token{};
+};
+
+struct InstanceFiles {
+    Disk system;
+    Disk home;
+    std::filesystem::path kernel;
+    std::filesystem::path initrd;
+    std::filesystem::path tokenFile;
+    std::filesystem::path agentSocket;
+};
+
+/// Homes of domains and the files of running instances. Blocking, thread-safe.
+class InstanceStore {
+public:
+    virtual ~InstanceStore() = default;
+    /// Makes an empty ext4 home disk, root-owned. NoSpace when the disk cannot hold what is written now.
+    virtual Status createHome(const DomainId& domain, Bytes size) = 0;
+    /// Deleting what is not there is success.
+    virtual Status removeHome(const DomainId& domain) = 0;
+    /// Makes overlays, token file and runtime folder, owned by the emulator's uid; the kept home changes owner.
+    virtual Result<InstanceFiles> prepareInstance(const InstancePlan& plan) = 0;
+    /// Removes all of it; the kept home goes back to root. Success when nothing is there.
+    virtual Status removeInstance(const InstanceId& instance, const std::optional<DomainId>& keptHome) = 0;
+    /// What is on disk, for the reconciler.
+    virtual Result<std::vector<InstanceId>> instancesOnDisk() = 0;
+    virtual Result<std::vector<DomainId>> homesOnDisk() = 0;
+    /// Total and free bytes of the store's file system.
+    struct Space {
+        Bytes total = 0;
+        Bytes available = 0;
+    };
+    virtual Result<Space> space() = 0;
+};
+
+} // namespace bulkhead::core

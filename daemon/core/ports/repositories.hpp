@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "core/model/domain.hpp"
+#include "core/model/instance.hpp"
+#include "core/model/template.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bulkhead::core {
+
+/// What the database holds of a domain; what the user wants of it stands in its TOML file (DefinitionStore).
+struct DomainRecord {
+    enum class Phase {
+        Creating, ///< intent: undone by the reconciler
+        Present,
+        Removing, ///< intent: finished by the reconciler
+    };
+    DomainId id;
+    uid_t owner = 0;
+    std::string name;
+    DomainKind kind = DomainKind::App;
+    Phase phase = Phase::Creating;
+    std::int64_t createdAt = 0;   ///< seconds since the epoch
+    std::string lastFailure;      ///< why the last start or run failed; empty: it did not
+    /// Disposables have no file: what they were made with.
+    std::string templateName;
+    std::string size;
+
+    bool operator==(const DomainRecord&) const = default;
+};
+
+/// Each call is one transaction that is on disk (synchronous=FULL) when it returns. Blocking, thread-safe.
+class DomainRepository {
+public:
+    virtual ~DomainRepository() = default;
+    /// AlreadyExists when (owner, name) is taken by another id.
+    virtual Status insert(const DomainRecord& record) = 0;
+    virtual Status setPhase(const DomainId& id, DomainRecord::Phase phase) = 0;
+    virtual Status setLastFailure(const DomainId& id, const std::string& reason) = 0;
+    virtual Status remove(const DomainId& id) = 0;
+    virtual Result<std::vector<DomainRecord>> all() = 0;
+};
+
+class InstanceRepository {
+public:
+    virtual ~InstanceRepository() = default;
+    virtual Status insert(const InstanceRecord& record) = 0;
+    virtual Status setPhase(const InstanceId& id, InstancePhase phase) = 0;
+    virtual Status remove(const InstanceId& id) = 0;
+    virtual Result<std::vector<InstanceRecord>> all() = 0;
+};
+
+/// Definitions as files. Blocking, thread-safe.
+class DefinitionStore {
+public:
+    virtual ~DefinitionStore() = default;
+    struct Loaded {
+        std::vector<DomainDefinition> domains;
+        std::vector<Error> problems; ///< one per bad file: file:line:column, what, and what to do
+    };
+    /// Reads /etc/bulkhead/domains.d/NAME.toml and the state folder's domains/UID/NAME.toml.
+    virtual Loaded loadDomains() = 0;
+    /// Writes (temporary file, fsync, rename, fsync of the folder) the user's definition; sets `file`.
+    virtual Result<DomainDefinition> save(DomainDefinition definition) = 0;
+    virtual Status removeDefinition(const DomainDefinition& definition) = 0;
+    struct LoadedTemplates {
+        std::vector<TemplateDefinition> templates;
+        std::vector<Error> problems;
+    };
+    virtual LoadedTemplates loadTemplates() = 0;
+};
+
+} // namespace bulkhead::core
