@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ports/image_store.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+
+/// Image stores in memory. They pass the same contract suite as those on disk (tests/support/contract).
+namespace bulkhead::tests {
+
+class FakeTemplateStore final : public core::TemplateStore {
+public:
+    /// When set, install() fails with it.
+    std::optional<Error> failInstall;
+    unsigned leftoversRemoved = 0;
+
+    /// Puts a template in place without a build.
+    core::InstalledTemplate add(const std::string& name, const std::string& definitionHash = "hash",
+                                Bytes systemSize = 1024 * kMiB, Bytes homeSize = 1024 * kMiB) {
+        const std::lock_guard lock(m_mutex);
+        core::InstalledTemplate made;
+        made.name = name;
+        made.definitionHash = definitionHash;
+        made.builtAt = ++m_counter;
+        made.version = std::string(31, '0') + "0123456789abcdef"[m_counter % 16];
+        made.systemSize = systemSize;
+        made.homeSize = homeSize;
+        made.sizeOnDisk = 100 * kMiB;
+        for (const char* file : {"root.img", "vmlinuz", "initrd.img", "packages.txt"}) {
+            made.artefacts[file] = std::string(64, 'a');
+        }
+        made.directory = "/fake/templates/" + name + "/" + made.version;
+        m_versions[name].push_back(made);
+        return made;
+    }
+    Result<std::vector<core::InstalledTemplate>> installed() override {
+        const std::lock_guard lock(m_mutex);
+        std::vector<core::InstalledTemplate> newest;
+        for (const auto& [name, versions] : m_versions) {
+            newest.push_back(versions.back());
+        }
+        return newest;
+    }
+    Result<core::InstalledTemplate> find(const std::string& name) override {
+        const std::lock_guard lock(m_mutex);
+        const auto found = m_versions.find(name);
+        if (found == m_versions.end()) {
+            return fail(ErrorCode::NotFound,
+                        "template \"" + name + "\" is not built; run: sudo bulkhead template build " + name);
+        }
+        return found->second.back();
+    }
+    Result<core::InstalledTemplate> install(const core::TemplateDefinition& definition,
+                                            const core::BuiltTemplate& built,
+                                            const std::vector<std::string>& versionsInUse) override {
+        if (failInstall) {
+            return fail(*failInstall);
+        }
+        auto made = add(definition.name, built.definitionHash, definition.systemSize, definition.homeSize);
+        const std::lock_guard lock(m_mutex);
+        std::erase_if(m_versions[definition.name], [&](const auto& other) {
+            return other.version != made.version &&
+                   std::find(versionsInUse.begin(), versionsInUse.end(), other.version) == versionsInUse.end();
+        });
+        return made;
+    }
+    Status removeLeftovers() override {
+        ++leftoversRemoved;
+        return {};
+    }
+    [[nodiscard]] std::size_t versionCount(const std::string& name) {
+        const std::lock_guard lock(m_mutex);
+        return m_versions[name].size();
+    }
+
+private:
+    std::mutex m_mutex;
+    unsigned m_counter = 0;
+    std::map<std::string, std::vector<core::InstalledTemplate>> m_versions;
+};
+
+class FakeInstanceStore final : public core::InstanceStore {
+public:
+    struct Home {
+        Bytes size = 0;
+        uid_t owner = 0; ///< 0: nobody has claimed it
+    };
+    std::map<DomainId, Home> homes;
+    std::map<InstanceId, std::optional<DomainId>> instances; ///< with the home that each has claimed
+    std::optional<Error> failCreateHome;
+    std::optional<Error> failPrepare;
+    std::optional<Error> failRemove;
+    Space spaceNow{100 * kGiB, 50 * kGiB};
+
+    Status createHome(const DomainId& domain, Bytes size) override {
+        const std::lock_guard lock(m_mutex);
+        if (failCreateHome) {
+            return fail(*failCreateHome);
+        }
+        if (!homes.emplace(domain, Home{size, 0}).second) {
+            return fail(ErrorCode::AlreadyExists, "domain " + domain.text() + " has a home disk already");
+        }
+        return {};
+    }
+    Status removeHome(const DomainId& domain) override {
+        const std::lock_guard lock(m_mutex);
+        if (failRemove) {
+            return fail(*failRemove);
+        }
+        homes.erase(domain);
+        return {};
+    }
+    Result<core::InstanceFiles> prepareInstance(const core::InstancePlan& plan) override {
+        const std::lock_guard lock(m_mutex);
+        if (failPrepare) {
+            return fail(*failPrepare);
+        }
+        if (instances.contains(plan.instance)) {
+            return fail(ErrorCode::AlreadyExists, "instance " + plan.instance.text() + " has files already");
+        }
+        const std::filesystem::path folder = "/fake/instances/" + plan.instance.text();
+        const std::filesystem::path templateFolder =
+            "/fake/templates/" + plan.templateName + "/" + plan.templateVersion;
+        core::InstanceFiles files;
+        files.system.layers = {{folder / "system.qcow2", core::DiskFormat::Qcow2},
+                               {templateFolder / "root.img", core::DiskFormat::Raw}};
+        if (plan.keptHome) {
+            const auto home = homes.find(*plan.keptHome);
+            if (home == homes.end()) {
+                return fail(ErrorCode::NotFound, "domain " + plan.keptHome->text() + " has no home disk");
+            }
+            for (const auto& [other, claimed] : instances) {
+                if (claimed == plan.keptHome) {
+                    return fail(ErrorCode::Busy, "the home disk of domain " + plan.keptHome->text() + " is in use");
+                }
+            }
+            home->second.owner = plan.emulatorUid;
+            files.home.layers = {{"/fake/homes/" + plan.keptHome->text() + "/home.img", core::DiskFormat::Raw}};
+        } else {
+            files.home.layers = {{folder / "home.qcow2", core::DiskFormat::Qcow2},
+                                 {"/fake/bases/home.img", core::DiskFormat::Raw}};
+        }
+        files.kernel = templateFolder / "vmlinuz";
+        files.initrd = templateFolder / "initrd.img";
+        files.tokenFile = folder / "token";
+        files.agentSocket = "/fake/run/" + plan.instance.text() + "/agent.sock";
+        files.emulatorGid = 107;
+        instances.emplace(plan.instance, plan.keptHome);
+        return files;
+    }
+    Status removeInstance(const InstanceId& instance, const std::optional<DomainId>& keptHome) override {
+        const std::lock_guard lock(m_mutex);
+        if (failRemove) {
+            return fail(*failRemove);
+        }
+        std::optional<DomainId> claimed = keptHome;
+        if (const auto found = instances.find(instance); found != instances.end()) {
+            claimed = found->second ? found->second : keptHome;
+            instances.erase(found);
+        }
+        if (claimed && homes.contains(*claimed)) {
+            homes[*claimed].owner = 0;
+        }
+        return {};
+    }
+    Result<std::vector<InstanceId>> instancesOnDisk() override {
+        const std::lock_guard lock(m_mutex);
+        std::vector<InstanceId> ids;
+        for (const auto& [id, home] : instances) {
+            ids.push_back(id);
+        }
+        return ids;
+    }
+    Result<std::vector<DomainId>> homesOnDisk() override {
+        const std::lock_guard lock(m_mutex);
+        std::vector<DomainId> ids;
+        for (const auto& [id, home] : homes) {
+            ids.push_back(id);
+        }
+        return ids;
+    }
+    Result<Space> space() override { return spaceNow; }
+
+private:
+    std::mutex m_mutex;
+};
+
+} // namespace bulkhead::tests
