@@ -38,7 +38,7 @@ public:
     /// success that was quicker).
     void cancel();
 
-private slots:
+private Q_SLOTS:
     void onFinished();
     void onProgress();
     void onDaemonGone();
