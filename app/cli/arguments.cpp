@@ -317,6 +317,9 @@ std::variant<Invocation, ParseEnd> parseArguments(const std::vector<std::string>
             return mistake("there is no '" + grammar.pathOfUsed() + " " + word + "'", "there is: " + namesOf(*noun));
         }
         return mistake(grammar, (word.starts_with("-") ? "unknown option " : "unexpected argument ") + word);
+    } catch (const CLI::ArgumentMismatch& error) {
+        const std::string text = error.what();
+        return mistake(grammar, text.substr(0, text.find(':')) + " needs one value");
     } catch (const CLI::ParseError& error) {
         std::string text = error.what();
         while (!text.empty() && (text.back() == '\n' || text.back() == '.')) {

@@ -107,7 +107,7 @@ std::string domainText(const client::DomainInfo& domain) {
 
 std::string templateTable(QList<client::TemplateInfo> templates) {
     if (templates.isEmpty()) {
-        return "There are no templates. One is a file NAME.toml in the templates folder; bulkhead doctor says where.\n";
+        return "There are no templates. What is missing: bulkhead doctor\n";
     }
     std::sort(templates.begin(), templates.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     std::vector<std::vector<std::string>> rows;
