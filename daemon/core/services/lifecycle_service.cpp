@@ -10,7 +10,7 @@ namespace bulkhead::core {
 
 LifecycleService::LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances,
                                    GuestLinks& links, InstanceLauncher& launcher, EmulatorMonitor& monitor,
-                                   JobService& jobs, WorkerPool& workers)
+                                   JobService& jobs, WorkerPool& workers, std::chrono::milliseconds settleTime)
     : m_table(table)
     , m_domains(domains)
     , m_instances(instances)
@@ -196,7 +196,7 @@ void LifecycleService::onExecFinished(const InstanceId& instance, std::uint64_t 
 void LifecycleService::onLinkLost(const InstanceId& instance, const std::string& reason) {
     m_workers.post([this, instance, reason] {
         // A line that ends because the emulator ended is told by onEmulatorGone().
-        if (m_monitor.waitGone(instance, std::chrono::seconds(2))) {
+        if (m_monitor.waitGone(instance, m_settleTime)) {
             return;
         }
         failRunning(instance, DomainEvent::ChannelLost, reason);

@@ -3,7 +3,6 @@
 
 #include "core/ports/guest_links.hpp"
 #include "core/ports/host.hpp"
-#include "core/ports/repositories.hpp"
 
 #include <atomic>
 #include <functional>
@@ -14,7 +13,7 @@
 #include <vector>
 
 /// Doubles for the small ports. Each is thread-safe, and can be told to fail.
-namespace bulkhead::fakes {
+namespace bulkhead::tests {
 
 class FakeClock final : public core::Clock {
 public:
@@ -81,7 +80,9 @@ private:
 
 class FakeAcceleration final : public core::AccelerationProbe {
 public:
-    Outcome determine(const std::filesystem::path&, const std::filesystem::path&, bool) override { return remembered(); }
+    Outcome determine(const std::filesystem::path&, const std::filesystem::path&, bool) override {
+        return remembered();
+    }
     Outcome remembered() override { return {core::Acceleration::Emulation, true, "a test"}; }
 };
 
@@ -109,41 +110,6 @@ public:
     }
     void discard(const core::BuiltTemplate&) override { ++discarded; }
     void removeLeftovers() override {}
-};
-
-class FakeDefinitions final : public core::DefinitionStore {
-public:
-    LoadedTemplates templates;
-    std::vector<core::DomainDefinition> files;
-    std::vector<Error> problems;
-    std::optional<Error> saveError;
-
-    FakeDefinitions() {
-        core::TemplateDefinition minimal;
-        minimal.name = "minimal";
-        minimal.suite = "bookworm";
-        minimal.systemSize = 8 * kGiB;
-        minimal.homeSize = 2 * kGiB;
-        minimal.sizes = {{"small", {512 * kMiB, 1}}, {"huge", {64 * kGiB, 8}}};
-        minimal.defaultSize = "small";
-        templates.templates.push_back(minimal);
-    }
-    Loaded loadDomains() override { return {files, problems}; }
-    Result<core::DomainDefinition> save(core::DomainDefinition definition) override {
-        if (saveError) {
-            return fail(*saveError);
-        }
-        definition.file = "/state/domains/" + std::to_string(definition.owner) + "/" + definition.name + ".toml";
-        files.push_back(definition);
-        return definition;
-    }
-    Status removeDefinition(const core::DomainDefinition& definition) override {
-        std::erase_if(files, [&](const auto& file) {
-            return file.owner == definition.owner && file.name == definition.name;
-        });
-        return {};
-    }
-    LoadedTemplates loadTemplates() override { return templates; }
 };
 
 /// Guests that answer at once, or fail as told.
@@ -199,4 +165,4 @@ private:
     std::atomic<std::uint64_t> m_lastExec{0};
 };
 
-} // namespace bulkhead::fakes
+} // namespace bulkhead::tests

@@ -28,8 +28,7 @@ private slots:
             {{S::Paused, E::ChannelLost}, S::Failed},         {{S::Running, E::PauseRequested}, S::Paused},
             {{S::Paused, E::ResumeRequested}, S::Running},
         };
-        for (const S state :
-             {S::Stopped, S::Starting, S::Running, S::Paused, S::Suspended, S::Stopping, S::Failed}) {
+        for (const S state : {S::Stopped, S::Starting, S::Running, S::Paused, S::Suspended, S::Stopping, S::Failed}) {
             for (const E event : {E::StartRequested, E::AgentReady, E::StartFailed, E::StopRequested, E::EmulatorGone,
                                   E::ChannelLost, E::PauseRequested, E::ResumeRequested}) {
                 const auto expected = allowed.find({state, event});
@@ -66,14 +65,22 @@ private slots:
         QTest::addColumn<QString>("environment");
         QTest::addColumn<QString>("cwd");
         QTest::addColumn<bool>("good");
-        QTest::newRow("plain") << 2 << 10 << "A=b" << "/tmp" << true;
-        QTest::newRow("no command") << 0 << 0 << "A=b" << "" << false;
-        QTest::newRow("empty command") << 1 << 0 << "A=b" << "" << false;
-        QTest::newRow("too many words") << 1025 << 1 << "A=b" << "" << false;
-        QTest::newRow("too long") << 2 << 40000 << "A=b" << "" << false;
-        QTest::newRow("variable without a name") << 1 << 1 << "=b" << "" << false;
-        QTest::newRow("variable without =") << 1 << 1 << "A" << "" << false;
-        QTest::newRow("relative directory") << 1 << 1 << "A=b" << "tmp" << false;
+        QTest::newRow("plain") << 2 << 10 << "A=b"
+                               << "/tmp" << true;
+        QTest::newRow("no command") << 0 << 0 << "A=b"
+                                    << "" << false;
+        QTest::newRow("empty command") << 1 << 0 << "A=b"
+                                       << "" << false;
+        QTest::newRow("too many words") << 1025 << 1 << "A=b"
+                                        << "" << false;
+        QTest::newRow("too long") << 2 << 40000 << "A=b"
+                                  << "" << false;
+        QTest::newRow("variable without a name") << 1 << 1 << "=b"
+                                                 << "" << false;
+        QTest::newRow("variable without =") << 1 << 1 << "A"
+                                            << "" << false;
+        QTest::newRow("relative directory") << 1 << 1 << "A=b"
+                                            << "tmp" << false;
     }
     void execRequests() {
         QFETCH(int, words);
