@@ -18,7 +18,8 @@ LifecycleService::LifecycleService(DomainTable& table, DomainRepository& domains
     , m_launcher(launcher)
     , m_monitor(monitor)
     , m_jobs(jobs)
-    , m_workers(workers) {}
+    , m_workers(workers)
+    , m_settleTime(settleTime) {}
 
 Result<JobId> LifecycleService::start(const Caller& caller, const DomainId& id) {
     const auto entry = m_table.find(id);
