@@ -10,8 +10,11 @@ fail() { echo "bulkhead-build: $*" >&2; exit 1; }
 # Files from the builder: apt sources, the host's local certificates.
 tar -C "$BULKHEAD_OVERLAY" --owner=0 --group=0 -cf - . | tar -C "$root" --no-overwrite-dir -xf -
 
+progress() { echo "PHASE $*" >&3; }
+
 # The kernel is unpacked, not installed: its scripts want an initramfs generator, and the domain is booted with a
 # kernel and an initramfs that the host hands over. Only its modules are wanted in the system.
+progress kernel 0.60 Downloading the kernel
 work="$root/var/tmp/bulkhead-kernel"
 mkdir "$work"
 cd "$work"
@@ -46,6 +49,7 @@ mv "$1" "$root/var/tmp/bulkhead-vmlinuz"
 echo "$version" > "$root/var/tmp/bulkhead-kernel-version"
 cd /
 rm -rf "$work"
+progress finish 0.70 Packing the system
 
 if [ -x "$root/usr/sbin/update-ca-certificates" ]; then
     chroot "$root" update-ca-certificates > /dev/null
@@ -53,6 +57,8 @@ fi
 
 chroot "$root" useradd --uid 1000 --user-group --no-create-home --home-dir /home/user --shell /bin/bash \
     --groups sudo --comment 'Domain user' user
+# mmdebstrap put the host's own name there, and its options for apt (proxies among them).
+rm -f "$root/etc/hostname" "$root/etc/apt/apt.conf.d/99mmdebstrap"
 echo domain > "$root/etc/hostname"
 printf '127.0.0.1\tlocalhost\n127.0.1.1\tdomain\n::1\tlocalhost ip6-localhost ip6-loopback\n' > "$root/etc/hosts"
 echo 'LANG=C.UTF-8' > "$root/etc/default/locale"
@@ -62,8 +68,6 @@ rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/*.bin "$root"/var/cache
 rm -f "$root/etc/resolv.conf"
 : > "$root/etc/resolv.conf"
 
-# Without a device manager at build time a badly made /dev would break apt inside the domain (the agent mounts
-# devtmpfs over it, so nothing is wanted there).
 dpkg-query --admindir="$root/var/lib/dpkg" --show --showformat='${Package} ${Version} ${Architecture}\n' \
     > "$root/var/tmp/bulkhead-packages.txt"
 cat "$root/var/tmp/bulkhead-kernel.txt" >> "$root/var/tmp/bulkhead-packages.txt"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Talks to the agent of a real guest by hand: guest-probe SOCKET TOKEN_FILE [USER -- COMMAND…]. Waits for the agent,
-// runs the command (by default `uname -a; id`), asks for its status, and prints how long each took.
+// Talks to the agent of a real guest by hand: guest-probe SOCKET TOKEN_FILE [--ready | USER -- COMMAND…]. Waits for
+// the agent (and with --ready does no more), runs the command, asks for the status, shuts down, and prints how long each
+// took.
 #include "host_client.hpp"
 
 #include <cstdio>
@@ -50,6 +51,9 @@ int main(int argc, char** argv) {
     std::cerr << "ready after " << since() << " ms\n";
     if (!host.hello()) {
         return 1;
+    }
+    if (argc == 4 && std::string_view(argv[3]) == "--ready") {
+        return 0;
     }
     agent::ExecRequest request;
     if (argc > 5) {
