@@ -58,26 +58,6 @@ fix_kvm_node() {
     fi
 }
 
-# ensure_apparmor: libvirt's profile knows the files of a domain's XML, but not the token. A block of ours in the file that Debian
-# keeps for the administrator; replaced when it differs.
-ensure_apparmor() {
-    local file=/etc/apparmor.d/local/abstractions/libvirt-qemu ours=$packaging_dir/apparmor/libvirt-qemu
-    if [ ! -d /etc/apparmor.d/abstractions ]; then
-        note "no AppArmor here"
-        return 0
-    fi
-    if [ -f "$file" ] && [ "$(sed -n '/^# Bulkhead: begin$/,/^# Bulkhead: end$/p' "$file")" = "$(cat "$ours")" ]; then
-        note "already done: libvirt's AppArmor profile knows our files"
-        return 0
-    fi
-    mkdir -p "$(dirname "$file")"
-    touch "$file"
-    sed -i '/^# Bulkhead: begin$/,/^# Bulkhead: end$/d' "$file"
-    cat "$ours" >>"$file"
-    # Each domain's profile is made from it when the domain starts; nothing has to be loaded again.
-    note "added our files to $file"
-}
-
 # ensure_libvirt REAPER: below the reaper, so that a destroyed guest is gone at once where PID 1 collects late.
 ensure_libvirt() {
     if have_systemd; then
