@@ -171,16 +171,17 @@ Outcome AccelerationSelfTest::trial(const std::filesystem::path& kernel, const s
     }
 
     // The serial console goes to a pipe of its own, so that QEMU's words and the guest's are never mixed up. It is
-    // handed over by add-fd: another user may not open the pipe again by its name.
+    // handed over by add-fd: another user may not open the pipe again by its name. (append: else QEMU truncates it,
+    // which no pipe allows.)
     const auto fd = std::to_string(kSerialDescriptor);
     process::ProcessSpec spec;
     spec.program = m_options.emulator;
     spec.arguments = {"-machine",
                       std::string(kMachineType) + ",usb=off,vmport=off,smm=off",
                       "-accel",
-                      "kvm",
+                      m_options.accelerator,
                       "-cpu",
-                      "host,migratable=on", // what host-passthrough in the guests' XML means
+                      m_options.processor,
                       "-m",
                       "128",
                       "-nodefaults",
@@ -191,7 +192,7 @@ Outcome AccelerationSelfTest::trial(const std::filesystem::path& kernel, const s
                       "-add-fd",
                       "fd=" + fd + ",set=1",
                       "-chardev",
-                      "file,id=serial,path=/dev/fdset/1",
+                      "file,id=serial,path=/dev/fdset/1,append=on",
                       "-serial",
                       "chardev:serial",
                       "-sandbox",
@@ -229,12 +230,20 @@ Outcome AccelerationSelfTest::trial(const std::filesystem::path& kernel, const s
         return untested("not tested: " + result.error().message);
     }
     const std::string tail = process::tailForMessage(result->error, 300);
-    if (tail.find("Cannot allocate memory") != std::string::npos ||
-        tail.find("cannot set up guest memory") != std::string::npos) {
-        return untested("not tested: no memory for a trial guest: " + tail);
+    const std::string ending = result->status.text() + (tail.empty() ? "" : ": " + tail);
+    // QEMU aborts where KVM is broken, and says so where it cannot be used. Any other failure (no memory, an option
+    // that it does not take, a kernel file that it may not read) tells nothing about KVM and must not be remembered.
+    const bool isAboutKvm = tail.find("kvm") != std::string::npos || tail.find("KVM") != std::string::npos;
+    const bool isAboutMemory = tail.find("memory") != std::string::npos;
+    if (result->status.signal != 0 || (isAboutKvm && !isAboutMemory)) {
+        return emulation(
+            fmt::format("{} opens, but QEMU cannot run a guest under KVM ({})", m_options.device.string(), ending));
     }
-    return emulation(fmt::format("{} opens, but QEMU cannot run a guest under KVM ({}{}{})", m_options.device.string(),
-                                 result->status.text(), tail.empty() ? "" : ": ", tail));
+    if (result->status.isSuccess()) {
+        return emulation(fmt::format("{} opens, but the guest ended under KVM before it reached user space",
+                                     m_options.device.string()));
+    }
+    return untested(fmt::format("not tested: the trial emulator failed ({})", ending));
 }
 
 } // namespace bulkhead::hypervisor

@@ -24,6 +24,9 @@ struct AccelerationSelfTestOptions {
     gid_t gid = 0;                   ///< the group kvm, which may open the device and read template kernels
     std::filesystem::path emulator = "/usr/bin/qemu-system-x86_64";
     std::filesystem::path device = "/dev/kvm";
+    /// What is tried. Tests try "tcg" and "max", to see that the trial can succeed at all.
+    std::string accelerator = "kvm";
+    std::string processor = "host,migratable=on"; ///< what host-passthrough means in the guests' XML
     std::filesystem::path cpuInfo = "/proc/cpuinfo";
     std::chrono::milliseconds limit{5000}; ///< for the boot; a kernel under KVM needs less than one second
 };

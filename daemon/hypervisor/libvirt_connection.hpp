@@ -30,7 +30,7 @@ public:
     LibvirtConnection& operator=(const LibvirtConnection&) = delete;
 
     /// A connection that has just answered (one round trip of 0.1 ms); a new one if the old did not.
-    /// Unavailable: none can be opened.
+    /// Unavailable: none can be opened, or libvirtd took the call and says nothing.
     Result<Handle> acquire();
 
     /// Runs `call(connection)`, which gives a Result, and once more if the connection broke in the middle. For calls
@@ -51,9 +51,12 @@ public:
     [[nodiscard]] const std::string& uri() const { return m_uri; }
 
 private:
+    struct Opening;
+
     std::string m_uri;
     std::mutex m_mutex;
     Handle m_current;
+    std::shared_ptr<Opening> m_opening; ///< under way; one at a time, however many threads wait for it
 };
 
 } // namespace bulkhead::hypervisor

@@ -53,6 +53,10 @@ ErrorCode codeOf(const virError& error, std::string_view text) {
     if (isConnectionError(error)) {
         return ErrorCode::Unavailable;
     }
+    // "domain is already active", "domain '…' already exists with uuid …": as "operation invalid" or "failed".
+    if (has(text, "is already active") || has(text, "already exists with uuid")) {
+        return ErrorCode::AlreadyExists;
+    }
     // Of libvirt's two hundred codes these mean something of their own to us.
     const int code = error.code;
     switch (code) {
@@ -73,10 +77,6 @@ ErrorCode codeOf(const virError& error, std::string_view text) {
         return ErrorCode::Unavailable;
     default:
         break;
-    }
-    // "domain '…' already exists with uuid …" comes as VIR_ERR_OPERATION_FAILED.
-    if (code == VIR_ERR_OPERATION_FAILED && has(text, "already exists with uuid")) {
-        return ErrorCode::AlreadyExists;
     }
     return ErrorCode::HostFailure;
 }

@@ -85,7 +85,7 @@ double bareStart() {
         if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
             throw std::runtime_error("cannot connect to the bare machine");
         }
-        test::HostClient client(std::move(fd), token);
+        tests::HostClient client(std::move(fd), token);
         if (!client.begin(kPatienceMs) || !client.hello()) {
             throw std::runtime_error("the bare machine's agent does not answer");
         }

@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
     };
     protocol::Token token{};
     std::ifstream(argv[2], std::ios::binary).read(reinterpret_cast<char*>(token.data()), token.size());
-    test::HostClient host(connectTo(argv[1]), token);
+    tests::HostClient host(connectTo(argv[1]), token);
     if (!host.begin(60'000)) {
         std::cerr << "no session after " << since() << " ms\n";
         return 1;

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-namespace bulkhead::test {
+namespace bulkhead::tests {
 
 using protocol::StreamId;
 
@@ -221,4 +221,4 @@ void HostClient::signal(const Program& program, std::uint32_t number) {
     sendMessage(program.exec, message);
 }
 
-} // namespace bulkhead::test
+} // namespace bulkhead::tests

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace bulkhead::test {
+namespace bulkhead::tests {
 
 using namespace agent; // the messages of agent.proto
 
@@ -101,4 +101,4 @@ private:
 /// Random bytes that are enough for tests.
 void fillRandom(std::span<std::byte> buffer);
 
-} // namespace bulkhead::test
+} // namespace bulkhead::tests
