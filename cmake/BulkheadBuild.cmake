@@ -9,6 +9,12 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(BULKHEAD_LIBEXEC_DIR "${CMAKE_INSTALL_PREFIX}/libexec/bulkhead")
 
+# assert() is for our own mistakes, and stays on in what is shipped.
+foreach(configuration IN ITEMS RELEASE RELWITHDEBINFO)
+    string(REPLACE "-DNDEBUG" "" CMAKE_CXX_FLAGS_${configuration} "${CMAKE_CXX_FLAGS_${configuration}}")
+    string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_${configuration} "${CMAKE_C_FLAGS_${configuration}}")
+endforeach()
+
 find_package(PkgConfig REQUIRED)
 
 add_library(bulkhead_warnings INTERFACE)

@@ -10,7 +10,7 @@ namespace bulkhead::core {
 
 LifecycleService::LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances,
                                    GuestLinks& links, InstanceLauncher& launcher, EmulatorMonitor& monitor,
-                                   JobService& jobs, WorkerPool& workers)
+                                   JobService& jobs, WorkerPool& workers, std::chrono::milliseconds settleTime)
     : m_table(table)
     , m_domains(domains)
     , m_instances(instances)
@@ -18,7 +18,8 @@ LifecycleService::LifecycleService(DomainTable& table, DomainRepository& domains
     , m_launcher(launcher)
     , m_monitor(monitor)
     , m_jobs(jobs)
-    , m_workers(workers) {}
+    , m_workers(workers)
+    , m_settleTime(settleTime) {}
 
 Result<JobId> LifecycleService::start(const Caller& caller, const DomainId& id) {
     const auto entry = m_table.find(id);
@@ -196,7 +197,7 @@ void LifecycleService::onExecFinished(const InstanceId& instance, std::uint64_t 
 void LifecycleService::onLinkLost(const InstanceId& instance, const std::string& reason) {
     m_workers.post([this, instance, reason] {
         // A line that ends because the emulator ended is told by onEmulatorGone().
-        if (m_monitor.waitGone(instance, std::chrono::seconds(2))) {
+        if (m_monitor.waitGone(instance, m_settleTime)) {
             return;
         }
         failRunning(instance, DomainEvent::ChannelLost, reason);

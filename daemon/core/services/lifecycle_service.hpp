@@ -25,8 +25,10 @@ public:
         std::chrono::milliseconds grace{10'000};
     };
 
+    /// `settleTime`: how long a channel that ended waits for the word that its emulator ended, which explains it.
     LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances, GuestLinks& links,
-                     InstanceLauncher& launcher, EmulatorMonitor& monitor, JobService& jobs, WorkerPool& workers);
+                     InstanceLauncher& launcher, EmulatorMonitor& monitor, JobService& jobs, WorkerPool& workers,
+                     std::chrono::milliseconds settleTime = std::chrono::seconds(2));
 
     Result<JobId> start(const Caller& caller, const DomainId& id);
     Result<JobId> stop(const Caller& caller, const DomainId& id, StopOptions options);
@@ -56,6 +58,7 @@ private:
     EmulatorMonitor& m_monitor;
     JobService& m_jobs;
     WorkerPool& m_workers;
+    std::chrono::milliseconds m_settleTime;
 };
 
 } // namespace bulkhead::core

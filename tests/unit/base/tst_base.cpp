@@ -112,7 +112,9 @@ private slots:
 
     void scopeGuard_runsUnlessDismissed() {
         int undone = 0;
-        { const ScopeGuard guard([&] { ++undone; }); }
+        {
+            const ScopeGuard guard([&] { ++undone; });
+        }
         {
             ScopeGuard guard([&] { ++undone; });
             guard.dismiss();

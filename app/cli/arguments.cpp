@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/arguments.hpp"
+
+#include "cli/duration.hpp"
+#include "cli/exit_code.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace bulkhead::cli {
+namespace {
+
+constexpr const char* kRunFooter = R"(Examples:
+  bulkhead run -- npm install                  in a disposable domain, which is gone afterwards
+  seq 9 | bulkhead run sort -rn | head -3      pipes work as with ssh
+  bulkhead run --domain work -t                a shell in the domain work
+
+The first word that is not an option begins the command; -- says so explicitly.
+
+Exit status: the command's own; 128 + N when signal N ended it; 124 time-out; 125 Bulkhead failed; 126 the command
+cannot be executed; 127 it was not found; 2 for a mistake on this command line.
+
+--json leaves the command's output alone and writes one JSON object on one line to standard error at the end:
+  {"outcome": "exited|signalled|timed-out|lost|failed|left", "exit_code": N, "domain": NAME, …}
+with "error": {"code", "message", "hint"} for every outcome that is a failure of ours.
+
+Signals are passed on to the command. The third Ctrl-C within two seconds leaves it.)";
+
+constexpr const char* kMainFooter = R"(Exit status of every verb but run: 0 done, 1 failed, 2 usage, 3 denied by policy, 4 no such thing, 5 not authorised.
+With --json, results go to standard output as JSON and errors to standard error as {"error": {"code", "message", "hint"}}.
+Start with: bulkhead doctor)";
+
+/// CLI11 offers durations as validators only; ours turns the text into a value.
+CLI::Option* addDuration(CLI::App* app, const char* name, std::optional<std::chrono::milliseconds>& target,
+                         const char* description) {
+    return app
+        ->add_option_function<std::string>(
+            name,
+            [&target, name](const std::string& text) {
+                target = parseDuration(text);
+                if (!target) {
+                    throw CLI::ValidationError(name, "'" + text + "' is not a duration such as 90s, 15m or 1h30m");
+                }
+            },
+            description)
+        ->type_name("DURATION");
+}
+
+CLI::Option* addText(CLI::App* app, const char* name, std::string& target, const char* type, const char* description) {
+    return app
+        ->add_option_function<std::string>(
+            name,
+            [&target, name](const std::string& text) {
+                // An empty value would silently mean "the default" further down.
+                if (text.empty()) {
+                    throw CLI::ValidationError(name, "it is empty");
+                }
+                target = text;
+            },
+            description)
+        ->type_name(type);
+}
+
+CLI::App* addVerb(CLI::App* parent, const char* name, const char* description, bool& json) {
+    CLI::App* verb = parent->add_subcommand(name, description);
+    verb->add_flag("--json", json, "Print JSON");
+    return verb;
+}
+
+/// Options as manual pages show them, without CLI11's notes on which excludes which (the messages say so).
+class HelpFormatter : public CLI::Formatter {
+public:
+    HelpFormatter() {
+        label("SUBCOMMAND", "COMMAND");
+        label("SUBCOMMANDS", "COMMANDS");
+        column_width(28);
+    }
+    std::string make_option_opts(const CLI::Option* option) const override {
+        return option->get_type_size() == 0 || option->get_type_name().empty() ? "" : " " + option->get_type_name();
+    }
+    std::string make_option_name(const CLI::Option* option, bool isPositional) const override {
+        const std::string name = CLI::Formatter::make_option_name(option, isPositional);
+        return name.starts_with("--disposable") ? "--disposable[=TEMPLATE]" : name;
+    }
+};
+
+/// CLI11 sees the options of run only (splitRun), so it cannot know how a whole line looks.
+class RunFormatter : public HelpFormatter {
+public:
+    std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
+        return "Usage: bulkhead run [OPTIONS] [--] COMMAND [ARGUMENT...]\n       bulkhead run -t [OPTIONS]\n";
+    }
+};
+
+/// The whole grammar, with the places its values go to. Holds references to itself: neither copied nor moved.
+struct Grammar {
+    CLI::App app{"Runs what you distrust in microVMs of their own.", "bulkhead"};
+    bool version = false;
+
+    RunArguments run;
+    std::string runDomain;
+    std::string runDisposable;
+    DomainCreateArguments domainCreate;
+    DomainListArguments domainList;
+    DomainShowArguments domainShow;
+    DomainStartArguments domainStart;
+    DomainStopArguments domainStop;
+    DomainRemoveArguments domainRemove;
+    TemplateListArguments templateList;
+    TemplateShowArguments templateShow;
+    TemplateBuildArguments templateBuild;
+    DoctorArguments doctor;
+
+    CLI::App* runVerb = nullptr;
+    CLI::Option* disposableOption = nullptr;
+    /// Each verb with the arguments that it fills.
+    std::vector<std::pair<CLI::App*, std::function<Invocation()>>> verbs;
+
+    Grammar() {
+        app.formatter(std::make_shared<HelpFormatter>());
+        app.set_help_flag("-h,--help", "Show this help");
+        app.add_flag("--version", version, "Show the version");
+        app.require_subcommand(0, 1);
+        addRun();
+        addDomain();
+        addTemplate();
+        CLI::App* verb = addVerb(&app, "doctor", "Examine what this host can do, each problem with its fix", doctor.json);
+        verb->add_flag("--refresh", doctor.refresh, "Boot the self-test guest again instead of using what it said last");
+        verb->footer("Exit status: 0 when there is no problem (warnings are none), else 1.");
+        app.footer(kMainFooter); // last: verbs made after it would inherit it
+        verbs.emplace_back(verb, [this] { return Invocation(doctor); });
+    }
+    Grammar(const Grammar&) = delete;
+    Grammar& operator=(const Grammar&) = delete;
+
+    void addRun() {
+        runVerb = addVerb(&app, "run", "Run a command in a domain, as ssh would", run.json);
+        runVerb->formatter(std::make_shared<RunFormatter>());
+        CLI::Option* domain = addText(runVerb, "--domain", runDomain, "NAME",
+                                      "In this domain, which is started if it does not run");
+        // A flag, so that only --disposable=TEMPLATE takes a value and "--disposable ls" runs ls.
+        disposableOption = runVerb->add_flag("--disposable{}", runDisposable,
+                                             "In a new disposable domain, of TEMPLATE if given (the default)");
+        disposableOption->excludes(domain);
+        runVerb->add_flag("-t,--terminal", run.terminal, "Give the command a terminal; without a command, a shell");
+        addDuration(runVerb, "--timeout", run.timeout, "End the command after this time (then exit status 124)");
+        addText(runVerb, "--size", run.size, "SIZE", "One of the template's sizes, for the disposable")->excludes(domain);
+        addText(runVerb, "--user", run.user, "USER", "As this user of the guest (default: user)");
+        addText(runVerb, "--cwd", run.cwd, "DIR", "In this directory of the guest (default: the user's home)");
+        runVerb->add_option("--env", run.environment, "Set NAME, or pass on the value that NAME has here")
+            ->type_name("NAME[=VALUE]")
+            ->expected(1)
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        runVerb->footer(kRunFooter);
+        verbs.emplace_back(runVerb, [this] { return Invocation(run); });
+    }
+
+    void addDomain() {
+        CLI::App* noun = app.add_subcommand("domain", "Create, see, start, stop and remove domains");
+        noun->require_subcommand(0, 1);
+
+        CLI::App* verb = addVerb(noun, "create", "Create a domain whose home is kept", domainCreate.json);
+        addText(verb, "NAME", domainCreate.name, "", "Its name: a-z, 0-9 and -, beginning with a letter")->required();
+        addText(verb, "--template", domainCreate.templateName, "TEMPLATE", "The template that its system comes from");
+        addText(verb, "--size", domainCreate.size, "SIZE", "One of the template's sizes");
+        addText(verb, "--label", domainCreate.label, "LABEL", "The label on its windows");
+        addText(verb, "--egress", domainCreate.egress, "PROFILE", "What it may reach on the network (default: none)");
+        addText(verb, "--home-size", domainCreate.homeSize, "BYTES", "Size of its home disk, such as 2GiB");
+        verb->add_option("--tag", domainCreate.tags, "A tag for policy; may be repeated")
+            ->type_name("TAG")
+            ->expected(1)
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        verbs.emplace_back(verb, [this] { return Invocation(domainCreate); });
+
+        verb = addVerb(noun, "ls", "List your domains", domainList.json);
+        verb->add_flag("--all", domainList.all, "Everybody's domains (root)");
+        verbs.emplace_back(verb, [this] { return Invocation(domainList); });
+
+        verb = addVerb(noun, "show", "Show one domain", domainShow.json);
+        addText(verb, "NAME", domainShow.name, "", "The domain")->required();
+        verbs.emplace_back(verb, [this] { return Invocation(domainShow); });
+
+        verb = addVerb(noun, "start", "Start a domain", domainStart.json);
+        addText(verb, "NAME", domainStart.name, "", "The domain")->required();
+        verbs.emplace_back(verb, [this] { return Invocation(domainStart); });
+
+        verb = addVerb(noun, "stop", "Stop a domain; what is outside its home is discarded", domainStop.json);
+        addText(verb, "NAME", domainStop.name, "", "The domain")->required();
+        CLI::Option* force = verb->add_flag("--force", domainStop.force, "Cut the power at once");
+        addDuration(verb, "--grace", domainStop.grace, "Time to shut down before the power is cut")->excludes(force);
+        verbs.emplace_back(verb, [this] { return Invocation(domainStop); });
+
+        verb = addVerb(noun, "rm", "Remove a domain and its home", domainRemove.json);
+        addText(verb, "NAME", domainRemove.name, "", "The domain")->required();
+        verb->add_flag("--force", domainRemove.force, "Even while it runs");
+        verbs.emplace_back(verb, [this] { return Invocation(domainRemove); });
+    }
+
+    void addTemplate() {
+        CLI::App* noun = app.add_subcommand("template", "See and build the templates that domains start from");
+        noun->require_subcommand(0, 1);
+
+        CLI::App* verb = addVerb(noun, "ls", "List the templates", templateList.json);
+        verbs.emplace_back(verb, [this] { return Invocation(templateList); });
+
+        verb = addVerb(noun, "build", "Build a template and install it (root)", templateBuild.json);
+        addText(verb, "NAME", templateBuild.name, "", "The template")->required();
+        verb->add_flag("--force", templateBuild.force, "Even when it is up to date");
+        verbs.emplace_back(verb, [this] { return Invocation(templateBuild); });
+
+        verb = addVerb(noun, "show", "Show one template", templateShow.json);
+        addText(verb, "NAME", templateShow.name, "", "The template")->required();
+        verb->add_flag("--packages", templateShow.packages, "Its packages, one a line");
+        verbs.emplace_back(verb, [this] { return Invocation(templateShow); });
+    }
+
+    /// How the deepest verb of the command line is called, for hints.
+    std::string pathOfUsed() const {
+        std::string path = "bulkhead";
+        const CLI::App* at = &app;
+        while (true) {
+            const auto used = at->get_subcommands();
+            if (used.empty()) {
+                return path;
+            }
+            at = used.front();
+            path += " " + at->get_name();
+        }
+    }
+};
+
+std::string namesOf(const CLI::App& noun) {
+    std::string names;
+    for (const CLI::App* verb : noun.get_subcommands([](const CLI::App*) { return true; })) {
+        names += (names.empty() ? "" : ", ") + verb->get_name();
+    }
+    return names;
+}
+
+ParseEnd mistake(std::string text, std::string hint) {
+    return {exit_code::kUsage, std::move(text), std::move(hint)};
+}
+
+ParseEnd mistake(const Grammar& grammar, std::string text) {
+    return mistake(std::move(text), "see: " + grammar.pathOfUsed() + " --help");
+}
+
+/// Splits what stands behind `run` into options and the command. CLI11 cannot be told that the first positional ends
+/// the options, so it sees the options only.
+void splitRun(const CLI::App& verb, std::vector<std::string>& arguments, std::size_t from,
+              std::vector<std::string>& command) {
+    std::size_t at = from;
+    while (at < arguments.size()) {
+        const std::string& word = arguments[at];
+        if (word == "--" || word.size() < 2 || word.front() != '-') {
+            break;
+        }
+        const CLI::Option* option = verb.get_option_no_throw(word);
+        const bool takesNext = option != nullptr && option->get_items_expected_min() > 0;
+        at += takesNext ? 2 : 1;
+    }
+    at = std::min(at, arguments.size());
+    const bool marked = at < arguments.size() && arguments[at] == "--";
+    command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(at + (marked ? 1 : 0)), arguments.end());
+    arguments.resize(at);
+}
+
+std::optional<ParseEnd> completeRun(Grammar& grammar) {
+    RunArguments& run = grammar.run;
+    if (!grammar.runDomain.empty()) {
+        run.domain = grammar.runDomain;
+    }
+    run.templateName = grammar.runDisposable;
+    if (run.command.empty() && !run.terminal) {
+        return mistake("no command given", "as in: bulkhead run -- uname -a; or: bulkhead run -t, for a shell");
+    }
+    if (!run.command.empty() && run.command.front().empty()) {
+        return mistake(grammar, "the command's name is empty");
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+std::variant<Invocation, ParseEnd> parseArguments(const std::vector<std::string>& given) {
+    Grammar grammar;
+    std::vector<std::string> arguments = given;
+    // Only options can stand before the first word here, and none of them takes a value.
+    const auto first = std::find_if(arguments.begin(), arguments.end(),
+                                    [](const std::string& word) { return word.empty() || word.front() != '-'; });
+    if (first != arguments.end() && *first == "run") {
+        splitRun(*grammar.runVerb, arguments, static_cast<std::size_t>(first - arguments.begin()) + 1,
+                 grammar.run.command);
+    }
+    try {
+        std::reverse(arguments.begin(), arguments.end()); // CLI11 takes them from the back
+        grammar.app.parse(std::move(arguments));
+    } catch (const CLI::CallForHelp&) {
+        const CLI::App* at = &grammar.app;
+        std::string path;
+        while (!at->get_subcommands().empty()) {
+            path += (path.empty() ? "" : " ") + at->get_name();
+            at = at->get_subcommands().front();
+        }
+        return ParseEnd{exit_code::kDone, at->help(path), {}};
+    } catch (const CLI::ExtrasError&) {
+        const auto extras = grammar.app.remaining(true);
+        const bool unknownVerb = grammar.verbs.end() ==
+                                 std::find_if(grammar.verbs.begin(), grammar.verbs.end(),
+                                              [](const auto& verb) { return verb.first->parsed(); });
+        const std::string word = extras.empty() ? std::string() : extras.front();
+        if (unknownVerb && !word.starts_with("-")) {
+            const CLI::App* noun = grammar.app.get_subcommands().empty() ? &grammar.app
+                                                                         : grammar.app.get_subcommands().front();
+            return mistake("there is no '" + grammar.pathOfUsed() + " " + word + "'", "there is: " + namesOf(*noun));
+        }
+        return mistake(grammar, (word.starts_with("-") ? "unknown option " : "unexpected argument ") + word);
+    } catch (const CLI::ArgumentMismatch& error) {
+        const std::string text = error.what();
+        return mistake(grammar, text.substr(0, text.find(':')) + " needs one value");
+    } catch (const CLI::ParseError& error) {
+        std::string text = error.what();
+        while (!text.empty() && (text.back() == '\n' || text.back() == '.')) {
+            text.pop_back();
+        }
+        return mistake(grammar, text);
+    }
+    if (grammar.version) {
+        return ParseEnd{exit_code::kDone, "bulkhead " BULKHEAD_VERSION "\n", {}};
+    }
+    for (const auto& [verb, invocation] : grammar.verbs) {
+        if (!verb->parsed()) {
+            continue;
+        }
+        if (verb == grammar.runVerb) {
+            if (auto end = completeRun(grammar)) {
+                return *end;
+            }
+        }
+        return invocation();
+    }
+    const CLI::App* noun = grammar.app.get_subcommands().empty() ? &grammar.app : grammar.app.get_subcommands().front();
+    return mistake("say what to do after '" + grammar.pathOfUsed() + "'", "there is: " + namesOf(*noun));
+}
+
+} // namespace bulkhead::cli

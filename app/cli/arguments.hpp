@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace bulkhead::cli {
+
+struct RunArguments {
+    std::optional<std::string> domain; ///< none: a disposable
+    std::string templateName;          ///< of the disposable; empty: the default one
+    bool terminal = false;
+    bool json = false;
+    std::optional<std::chrono::milliseconds> timeout;
+    std::string size; ///< of the disposable
+    std::string user;
+    std::string cwd;
+    std::vector<std::string> environment; ///< NAME=VALUE or NAME, as given
+    std::vector<std::string> command;     ///< empty with terminal: the user's shell
+};
+
+struct DomainCreateArguments {
+    std::string name;
+    std::string templateName;
+    std::string size;
+    std::string label;
+    std::string egress;
+    std::string homeSize;
+    std::vector<std::string> tags;
+    bool json = false;
+};
+struct DomainListArguments {
+    bool all = false;
+    bool json = false;
+};
+struct DomainShowArguments {
+    std::string name;
+    bool json = false;
+};
+struct DomainStartArguments {
+    std::string name;
+    bool json = false;
+};
+struct DomainStopArguments {
+    std::string name;
+    bool force = false;
+    std::optional<std::chrono::milliseconds> grace;
+    bool json = false;
+};
+struct DomainRemoveArguments {
+    std::string name;
+    bool force = false;
+    bool json = false;
+};
+struct TemplateListArguments {
+    bool json = false;
+};
+struct TemplateShowArguments {
+    std::string name;
+    bool packages = false;
+    bool json = false;
+};
+struct TemplateBuildArguments {
+    std::string name;
+    bool force = false;
+    bool json = false;
+};
+struct DoctorArguments {
+    bool refresh = false;
+    bool json = false;
+};
+
+using Invocation = std::variant<RunArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments,
+                                DomainStartArguments, DomainStopArguments, DomainRemoveArguments, TemplateListArguments,
+                                TemplateShowArguments, TemplateBuildArguments, DoctorArguments>;
+
+/// A command line that is done once it is read: --help and --version (status 0, `text` for standard output), or a
+/// mistake (status 2, `text` and `hint` for standard error).
+struct ParseEnd {
+    int status = 0;
+    std::string text;
+    std::string hint;
+};
+
+/// Reads the command line without argv[0]. Touches nothing outside.
+std::variant<Invocation, ParseEnd> parseArguments(const std::vector<std::string>& arguments);
+
+} // namespace bulkhead::cli

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cli/arguments.hpp"
+#include "cli/session.hpp"
+
+/// The verbs. Each does its work, prints, and returns the exit code of the program.
+namespace bulkhead::cli {
+
+int runCommand(const RunArguments& arguments, Interrupts& interrupts);
+
+int createDomain(const DomainCreateArguments& arguments, Session& session);
+int listDomains(const DomainListArguments& arguments, Session& session);
+int showDomain(const DomainShowArguments& arguments, Session& session);
+int startDomain(const DomainStartArguments& arguments, Session& session);
+int stopDomain(const DomainStopArguments& arguments, Session& session);
+int removeDomain(const DomainRemoveArguments& arguments, Session& session);
+
+int listTemplates(const TemplateListArguments& arguments, Session& session);
+int showTemplate(const TemplateShowArguments& arguments, Session& session);
+int buildTemplate(const TemplateBuildArguments& arguments, Session& session);
+
+/// Makes its own session, since a daemon that does not run is one of its findings.
+int doctor(const DoctorArguments& arguments, Interrupts& interrupts);
+
+} // namespace bulkhead::cli

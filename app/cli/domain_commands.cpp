@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/output/describe.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/report.hpp"
+#include "client/domain.hpp"
+#include "client/terminal_text.hpp"
+
+namespace bulkhead::cli {
+namespace {
+
+using client::Failure;
+using client::Outcome;
+
+QString qt(const std::string& text) { return QString::fromStdString(text); }
+
+int report(const std::string& name, const Failure& failure, bool json) {
+    printFailure("domain " + name, failure, json);
+    return exitCodeFor(failure);
+}
+
+Outcome<std::unique_ptr<client::Domain>> find(Session& session, const std::string& name) {
+    const auto path = session.await<QDBusObjectPath>(
+        [&](auto done) { session.manager().findDomain(qt(name), std::move(done)); });
+    if (!path) {
+        return tl::unexpected<Failure>(path.error());
+    }
+    return std::make_unique<client::Domain>(session.connection(), *path);
+}
+
+/// What start, stop and rm have in common: find it, begin a job, follow it, say what is now so.
+template <class Begin>
+int changeDomain(Session& session, const std::string& name, bool json, const char* doing, const char* stateAfter,
+                 Begin begin) {
+    const auto domain = find(session, name);
+    if (!domain) {
+        return report(name, domain.error(), json);
+    }
+    const auto job = session.await<QDBusObjectPath>([&](auto done) { begin(**domain, std::move(done)); });
+    if (!job) {
+        return report(name, job.error(), json);
+    }
+    const std::string safeName = client::terminalSafe(name);
+    const auto done = session.follow(*job, std::string(doing) + " " + safeName,
+                                     json ? ProgressStyle::Silent : ProgressStyle::Calm);
+    if (!done) {
+        return report(name, done.error(), json);
+    }
+    return printOut(json ? jsonText(Json{{"name", name}, {"state", stateAfter}})
+                         : "Domain " + safeName + " is " + stateAfter + ".\n");
+}
+
+} // namespace
+
+int createDomain(const DomainCreateArguments& arguments, Session& session) {
+    client::CreateOptions options{qt(arguments.templateName), qt(arguments.size),     qt(arguments.label),
+                                  qt(arguments.egress),       qt(arguments.homeSize), {}};
+    for (const std::string& tag : arguments.tags) {
+        options.tags.append(qt(tag));
+    }
+    const auto path = session.await<QDBusObjectPath>(
+        [&](auto done) { session.manager().createDomain(qt(arguments.name), options, std::move(done)); });
+    if (!path) {
+        printFailure("cannot create domain " + arguments.name, path.error(), arguments.json);
+        return exitCodeFor(path.error());
+    }
+    if (!arguments.json) {
+        const std::string name = client::terminalSafe(arguments.name);
+        return printOut("Domain " + name + " is created. Run something in it: bulkhead run --domain " + name +
+                        " -- COMMAND\n");
+    }
+    client::Domain domain(session.connection(), *path);
+    const auto info = session.await<client::DomainInfo>([&](auto done) { domain.describe(std::move(done)); });
+    return info ? printOut(jsonText(jsonOf(*info))) : report(arguments.name, info.error(), true);
+}
+
+int listDomains(const DomainListArguments& arguments, Session& session) {
+    const auto domains = session.await<QList<client::DomainInfo>>(
+        [&](auto done) { session.manager().listDomains(arguments.all, std::move(done)); });
+    if (!domains) {
+        printFailure("cannot list the domains", domains.error(), arguments.json);
+        return exitCodeFor(domains.error());
+    }
+    return printOut(arguments.json ? jsonText(jsonOf(*domains)) : domainTable(*domains, arguments.all));
+}
+
+int showDomain(const DomainShowArguments& arguments, Session& session) {
+    const auto domain = find(session, arguments.name);
+    if (!domain) {
+        return report(arguments.name, domain.error(), arguments.json);
+    }
+    const auto info = session.await<client::DomainInfo>([&](auto done) { (*domain)->describe(std::move(done)); });
+    if (!info) {
+        return report(arguments.name, info.error(), arguments.json);
+    }
+    return printOut(arguments.json ? jsonText(jsonOf(*info)) : domainText(*info));
+}
+
+int startDomain(const DomainStartArguments& arguments, Session& session) {
+    return changeDomain(session, arguments.name, arguments.json, "Starting", "running",
+                        [](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
+                            domain.start(std::move(done));
+                        });
+}
+
+int stopDomain(const DomainStopArguments& arguments, Session& session) {
+    return changeDomain(session, arguments.name, arguments.json, "Stopping", "stopped",
+                        [&](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
+                            domain.stop(arguments.force, arguments.grace, std::move(done));
+                        });
+}
+
+int removeDomain(const DomainRemoveArguments& arguments, Session& session) {
+    return changeDomain(session, arguments.name, arguments.json, "Removing", "removed",
+                        [&](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
+                            domain.remove(arguments.force, std::move(done));
+                        });
+}
+
+} // namespace bulkhead::cli

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.hpp"
+#include "cli/environment.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/output/report.hpp"
+#include "cli/run/outcome.hpp"
+#include "cli/run/terminal_mode.hpp"
+#include "client/domain.hpp"
+#include "client/terminal_text.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <unistd.h>
+
+namespace bulkhead::cli {
+namespace {
+
+using client::Failure;
+using client::Outcome;
+
+/// A running domain and what to call it.
+struct Place {
+    std::unique_ptr<client::Domain> domain;
+    std::string name;
+};
+
+tl::unexpected<Failure> pass(const Failure& failure) { return tl::unexpected<Failure>(failure); }
+
+QString qt(const std::string& text) { return QString::fromStdString(text); }
+
+/// Progress is for somebody who looks on; --json is for a program.
+ProgressStyle styleFor(const RunArguments& arguments) {
+    return arguments.json ? ProgressStyle::Silent : ProgressStyle::Calm;
+}
+
+Outcome<Place> openNamed(Session& session, const RunArguments& arguments) {
+    const std::string& name = *arguments.domain;
+    const auto path = session.await<QDBusObjectPath>(
+        [&](auto done) { session.manager().findDomain(qt(name), std::move(done)); });
+    if (!path) {
+        return pass(path.error());
+    }
+    Place place{std::make_unique<client::Domain>(session.connection(), *path), name};
+    const auto job = session.await<QDBusObjectPath>([&](auto done) { place.domain->start(std::move(done)); });
+    if (!job) {
+        return pass(job.error());
+    }
+    const auto started = session.follow(*job, "Starting " + client::terminalSafe(name), styleFor(arguments));
+    if (!started) {
+        return pass(started.error());
+    }
+    return place;
+}
+
+Outcome<Place> openDisposable(Session& session, const RunArguments& arguments) {
+    const auto job = session.await<QDBusObjectPath>([&](auto done) {
+        session.manager().startDisposable({qt(arguments.templateName), qt(arguments.size)}, std::move(done));
+    });
+    if (!job) {
+        return pass(job.error());
+    }
+    const auto started = session.follow(*job, "Starting a disposable domain", styleFor(arguments));
+    if (!started) {
+        return pass(started.error());
+    }
+    const auto path = started->value(QStringLiteral("domain")).value<QDBusObjectPath>();
+    if (path.path().isEmpty()) {
+        return client::failed(client::code::kVersionMismatch, "this bulkheadd does not say which domain it started");
+    }
+    return Place{std::make_unique<client::Domain>(session.connection(), path), {}};
+}
+
+/// With -t and no command: the login shell that the guest's account names.
+std::vector<std::string> commandOf(const RunArguments& arguments) {
+    if (!arguments.command.empty()) {
+        return arguments.command;
+    }
+    return {"/bin/sh", "-c", "exec \"${SHELL:-/bin/sh}\" -l"};
+}
+
+client::ExecOptions execOptions(const RunArguments& arguments, const std::vector<std::string>& environment) {
+    client::ExecOptions options;
+    options.user = qt(arguments.user);
+    options.cwd = qt(arguments.cwd);
+    for (const std::string& entry : environment) {
+        options.environment.append(qt(entry));
+    }
+    options.timeout = arguments.timeout;
+    options.terminal = arguments.terminal;
+    if (arguments.terminal) {
+        options.size = terminalSizeOf(STDIN_FILENO);
+        const char* term = std::getenv("TERM");
+        options.term = QString::fromLocal8Bit(term == nullptr ? "" : term);
+    }
+    return options;
+}
+
+PumpEnd pump(client::ExecStreams& streams, Interrupts& interrupts, const client::ExecOptions& options) {
+    PumpEnds ends{STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, options.terminal, {}};
+    if (!options.terminal) {
+        return ExecPump(streams, interrupts, std::move(ends)).run();
+    }
+    RawTerminal raw(STDIN_FILENO);
+    ends.resumed = [&raw] { raw.enter(); };
+    if (terminalSizeOf(STDIN_FILENO) != options.size) {
+        interrupts.putBack(SIGWINCH); // it changed while the domain was starting
+    }
+    return ExecPump(streams, interrupts, std::move(ends)).run();
+}
+
+/// Whatever can be said of the domain, soon: the daemon may be gone.
+std::string stateOf(Session& session, Place& place) {
+    constexpr std::chrono::milliseconds kPatience{1000};
+    const auto info = session.await<client::DomainInfo>(
+        [&](auto done) { place.domain->describe(std::move(done)); }, kPatience);
+    const std::string name = place.name.empty() ? "the disposable domain" : "domain " + place.name;
+    if (info) {
+        return name + " is " + info->state.toStdString();
+    }
+    return info.error().code == client::code::kNotFound ? name + " is gone" : name + ": state not known";
+}
+
+RunOutcome runIn(Session& session, Place& place, const RunArguments& arguments,
+                 const std::vector<std::string>& environment) {
+    const std::vector<std::string> command = commandOf(arguments);
+    QStringList argv;
+    for (const std::string& word : command) {
+        argv.append(qt(word));
+    }
+    const client::ExecOptions options = execOptions(arguments, environment);
+    auto streams = session.await<std::shared_ptr<client::ExecStreams>>(
+        [&](auto done) { place.domain->exec(argv, options, std::move(done)); });
+    if (!streams) {
+        return outcomeOf(streams.error(), place.name);
+    }
+    const PumpEnd end = pump(**streams, session.interrupts(), options);
+    const std::string timeout = arguments.timeout ? fmt::format("{} s", std::chrono::duration<double>(*arguments.timeout).count()) : "its time";
+    RunOutcome outcome = outcomeOf(end, {place.name, command.front(), arguments.user, arguments.cwd, timeout});
+    if (end.leftBySignal) {
+        outcome.failure->message += "; " + stateOf(session, place);
+    }
+    return outcome;
+}
+
+int finish(const RunOutcome& outcome, const RunArguments& arguments) {
+    if (arguments.json) {
+        const std::string line = jsonLine(jsonOf(outcome));
+        std::fputs(line.c_str(), stderr);
+    } else if (outcome.failure) {
+        const bool unknownDomain =
+            outcome.failure->code == client::code::kNotFound && outcome.domain.empty() && arguments.domain;
+        printFailure(unknownDomain ? "domain " + *arguments.domain : std::string(), *outcome.failure, false);
+    }
+    return outcome.exitCode;
+}
+
+} // namespace
+
+int runCommand(const RunArguments& arguments, Interrupts& interrupts) {
+    if (arguments.terminal && ::isatty(STDIN_FILENO) != 1) {
+        printMistake("-t needs a terminal on standard input", "leave -t out to pipe data in");
+        return exit_code::kUsage;
+    }
+    const auto environment = resolveEnvironment(arguments.environment, [](const std::string& name) {
+        const char* value = std::getenv(name.c_str());
+        return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+    });
+    if (!environment) {
+        printMistake(environment.error(), "see: bulkhead run --help");
+        return exit_code::kUsage;
+    }
+    // A reader that goes away is for the guest's program to know (see ExecPump), not the end of us.
+    std::signal(SIGPIPE, SIG_IGN); // NOLINT(cert-err33-c): cannot fail for SIGPIPE
+
+    const auto session = openSession(interrupts);
+    if (!session) {
+        return finish(outcomeOf(session.error(), {}), arguments);
+    }
+    auto place = arguments.domain ? openNamed(**session, arguments) : openDisposable(**session, arguments);
+    if (!place) {
+        return finish(outcomeOf(place.error(), {}), arguments);
+    }
+    return finish(runIn(**session, *place, arguments, *environment), arguments);
+}
+
+} // namespace bulkhead::cli

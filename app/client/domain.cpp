@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/domain.hpp"
+
+#include "client/bus.hpp"
+#include "client/pending_reply.hpp"
+#include "domain_proxy.h"
+
+namespace bulkhead::client {
+namespace {
+
+QDBusObjectPath pathOf(const QDBusPendingReply<QDBusObjectPath>& reply) { return reply.value(); }
+
+/// QtDBus keeps the descriptors of a message and duplicates them for us; take ours out of the copy.
+Descriptor take(QDBusUnixFileDescriptor descriptor) { return Descriptor(descriptor.takeFileDescriptor()); }
+
+QVariantMap optionsFrom(const ExecOptions& exec) {
+    QVariantMap options;
+    if (!exec.user.isEmpty()) {
+        options.insert(QStringLiteral("user"), exec.user);
+    }
+    if (!exec.cwd.isEmpty()) {
+        options.insert(QStringLiteral("cwd"), exec.cwd);
+    }
+    if (!exec.environment.isEmpty()) {
+        options.insert(QStringLiteral("env"), exec.environment);
+    }
+    if (exec.timeout) {
+        options.insert(QStringLiteral("timeout"), static_cast<qulonglong>(exec.timeout->count()));
+    }
+    if (exec.terminal) {
+        options.insert(QStringLiteral("terminal"), true);
+        options.insert(QStringLiteral("rows"), static_cast<uint>(exec.size.rows));
+        options.insert(QStringLiteral("columns"), static_cast<uint>(exec.size.columns));
+        if (!exec.term.isEmpty()) {
+            options.insert(QStringLiteral("term"), exec.term);
+        }
+    }
+    return options;
+}
+
+} // namespace
+
+Domain::Domain(const QDBusConnection& connection, const QDBusObjectPath& path)
+    : m_proxy(std::make_unique<DomainProxy>(QLatin1String(kServiceName), path.path(), connection)) {
+    m_proxy->setTimeout(kNoTimeout);
+}
+
+Domain::~Domain() = default;
+
+void Domain::describe(Callback<DomainInfo> done) {
+    whenDone(m_proxy->Describe(), m_proxy.get(), std::move(done),
+             [](const auto& reply) { return domainInfoFrom(reply.value()); });
+}
+
+void Domain::start(Callback<QDBusObjectPath> done) {
+    whenDone(m_proxy->Start({}), m_proxy.get(), std::move(done), pathOf);
+}
+
+void Domain::stop(bool force, std::optional<std::chrono::milliseconds> grace, Callback<QDBusObjectPath> done) {
+    QVariantMap options;
+    if (force) {
+        options.insert(QStringLiteral("force"), true);
+    }
+    if (grace) {
+        options.insert(QStringLiteral("grace"), static_cast<qulonglong>(grace->count()));
+    }
+    whenDone(m_proxy->Stop(options), m_proxy.get(), std::move(done), pathOf);
+}
+
+void Domain::remove(bool force, Callback<QDBusObjectPath> done) {
+    QVariantMap options;
+    if (force) {
+        options.insert(QStringLiteral("force"), true);
+    }
+    whenDone(m_proxy->Remove(options), m_proxy.get(), std::move(done), pathOf);
+}
+
+void Domain::exec(const QStringList& argv, const ExecOptions& options, Callback<std::shared_ptr<ExecStreams>> done) {
+    using Streams = Outcome<std::shared_ptr<ExecStreams>>;
+    auto* watcher = new QDBusPendingCallWatcher(m_proxy->Exec(argv, optionsFrom(options)), m_proxy.get());
+    QObject::connect(watcher, &QDBusPendingCallWatcher::finished, m_proxy.get(),
+                     [done = std::move(done)](QDBusPendingCallWatcher* finished) {
+        finished->deleteLater();
+        using Fd = QDBusUnixFileDescriptor;
+        const QDBusPendingReply<qulonglong, Fd, Fd, Fd, Fd> reply = *finished;
+        if (reply.isError()) {
+            done(tl::unexpected<Failure>(failureFrom(reply.error())));
+            return;
+        }
+        auto streams = std::make_shared<ExecStreams>();
+        streams->exec = reply.argumentAt<0>();
+        streams->control = take(reply.argumentAt<1>());
+        streams->input = take(reply.argumentAt<2>());
+        streams->output = take(reply.argumentAt<3>());
+        streams->error = take(reply.argumentAt<4>());
+        const bool complete = streams->control.isOpen() && streams->input.isOpen() && streams->output.isOpen() &&
+                              streams->error.isOpen();
+        done(complete ? Streams(std::move(streams))
+                      : Streams(failed(code::kHostFailure, "the message bus passed no descriptors along")));
+    });
+}
+
+} // namespace bulkhead::client

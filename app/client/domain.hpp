@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "client/descriptor.hpp"
+#include "client/info.hpp"
+
+#include <QDBusConnection>
+#include <QDBusObjectPath>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+class DomainProxy;
+
+namespace bulkhead::client {
+
+struct TerminalSize {
+    std::uint32_t rows = 0;
+    std::uint32_t columns = 0;
+    bool operator==(const TerminalSize&) const = default;
+};
+
+/// How to run a program; an empty member leaves the choice to the daemon.
+struct ExecOptions {
+    QString user;
+    QString cwd;
+    QStringList environment;                         ///< NAME=VALUE
+    std::optional<std::chrono::milliseconds> timeout; ///< wall clock limit of the program
+    bool terminal = false;
+    TerminalSize size; ///< with terminal
+    QString term;      ///< TERM, with terminal
+};
+
+/// What Exec hands out; see dbus/interfaces/exec_stream.hpp. They outlive the daemon and the bus connection.
+struct ExecStreams {
+    std::uint64_t exec = 0;
+    Descriptor control;
+    Descriptor input;
+    Descriptor output;
+    Descriptor error;
+};
+
+/// org.bulkhead1.Domain: one domain. Every method returns at once and calls back from the event loop. One thread.
+class Domain {
+public:
+    Domain(const QDBusConnection& connection, const QDBusObjectPath& path);
+    ~Domain();
+    Domain(const Domain&) = delete;
+    Domain& operator=(const Domain&) = delete;
+
+    void describe(Callback<DomainInfo> done);
+    /// The job ends when the domain can run programs.
+    void start(Callback<QDBusObjectPath> done);
+    void stop(bool force, std::optional<std::chrono::milliseconds> grace, Callback<QDBusObjectPath> done);
+    void remove(bool force, Callback<QDBusObjectPath> done);
+    void exec(const QStringList& argv, const ExecOptions& options, Callback<std::shared_ptr<ExecStreams>> done);
+
+private:
+    std::unique_ptr<DomainProxy> m_proxy;
+};
+
+} // namespace bulkhead::client

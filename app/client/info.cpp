@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/info.hpp"
+
+#include "client/bus_types.hpp"
+
+#include <QDBusArgument>
+
+namespace bulkhead::client {
+namespace {
+
+/// The argument behind `value` if it has exactly this signature. Reading a QDBusArgument of another type than it has
+/// goes wrong silently, so it is always asked first.
+std::optional<QDBusArgument> argumentOf(const QVariant& value, const char* signature) {
+    if (value.userType() != qMetaTypeId<QDBusArgument>()) {
+        return std::nullopt;
+    }
+    auto argument = value.value<QDBusArgument>();
+    if (argument.currentSignature() != QLatin1String(signature)) {
+        return std::nullopt;
+    }
+    return argument;
+}
+
+std::optional<std::int64_t> secondsOf(const QVariantMap& map, const QString& key) {
+    const auto found = map.constFind(key);
+    return found == map.constEnd() ? std::nullopt : std::optional<std::int64_t>(found->toLongLong());
+}
+
+QMap<QString, TemplateSize> sizesFrom(const QVariant& value) {
+    QMap<QString, TemplateSize> sizes;
+    const auto argument = argumentOf(value, "a{s(tu)}");
+    if (!argument) {
+        return sizes;
+    }
+    argument->beginMap();
+    while (!argument->atEnd()) {
+        QString name;
+        qulonglong memory = 0;
+        uint vcpus = 0;
+        argument->beginMapEntry();
+        *argument >> name;
+        argument->beginStructure();
+        *argument >> memory >> vcpus;
+        argument->endStructure();
+        argument->endMapEntry();
+        sizes.insert(name, {memory, vcpus});
+    }
+    argument->endMap();
+    return sizes;
+}
+
+QMap<QString, QString> textsFrom(const QVariant& value) {
+    const auto argument = argumentOf(value, "a{ss}");
+    return argument ? qdbus_cast<QMap<QString, QString>>(*argument) : QMap<QString, QString>();
+}
+
+} // namespace
+
+QVariantMap nestedMap(const QVariant& value) {
+    if (value.userType() == QMetaType::QVariantMap) {
+        return value.toMap();
+    }
+    const auto argument = argumentOf(value, "a{sv}");
+    return argument ? qdbus_cast<QVariantMap>(*argument) : QVariantMap();
+}
+
+ManagerInfo managerInfoFrom(const QVariantMap& map) {
+    return {map.value(QStringLiteral("version")).toString(), map.value(QStringLiteral("features")).toStringList(),
+            map.value(QStringLiteral("acceleration")).toString(), map.value(QStringLiteral("policy")).toString()};
+}
+
+DomainInfo domainInfoFrom(const QVariantMap& map) {
+    const auto text = [&](const char* key) { return map.value(QLatin1String(key)).toString(); };
+    const auto number = [&](const char* key) { return map.value(QLatin1String(key)).toULongLong(); };
+    DomainInfo info;
+    info.id = text("id");
+    info.name = text("name");
+    info.kind = text("kind");
+    info.state = text("state");
+    info.reason = text("reason");
+    info.templateName = text("template");
+    info.size = text("size");
+    info.label = text("label");
+    info.egress = text("egress");
+    info.tags = map.value(QStringLiteral("tags")).toStringList();
+    info.owner = static_cast<std::uint32_t>(number("owner"));
+    info.homeSize = number("home-size");
+    info.file = text("file");
+    info.memory = number("memory");
+    info.vcpus = static_cast<std::uint32_t>(number("vcpus"));
+    info.acceleration = text("acceleration");
+    info.transport = text("transport");
+    info.templateVersion = text("template-version");
+    info.startedAt = secondsOf(map, QStringLiteral("started-at"));
+    info.programs = static_cast<std::uint32_t>(number("execs"));
+    return info;
+}
+
+TemplateInfo templateInfoFrom(const QVariantMap& map) {
+    const auto text = [&](const char* key) { return map.value(QLatin1String(key)).toString(); };
+    TemplateInfo info;
+    info.name = text("name");
+    info.description = text("description");
+    info.built = map.value(QStringLiteral("built")).toBool();
+    info.stale = map.value(QStringLiteral("stale")).toBool();
+    info.version = text("version");
+    info.sizeOnDisk = map.value(QStringLiteral("size-on-disk")).toULongLong();
+    info.builtAt = secondsOf(map, QStringLiteral("built-at"));
+    info.sizes = sizesFrom(map.value(QStringLiteral("sizes")));
+    info.defaultSize = text("default-size");
+    info.packages = map.value(QStringLiteral("packages")).toStringList();
+    info.artefacts = textsFrom(map.value(QStringLiteral("artefacts")));
+    info.definitionHash = text("definition-hash");
+    info.file = text("file");
+    return info;
+}
+
+Outcome<QList<Finding>> findingsFrom(const QVariantMap& jobResult) {
+    const auto argument = argumentOf(jobResult.value(QStringLiteral("findings")), "aa{sv}");
+    if (!argument) {
+        return failed(code::kVersionMismatch, "this bulkheadd answers the examination in another form");
+    }
+    QList<Finding> findings;
+    for (const QVariantMap& map : qdbus_cast<VariantMapList>(*argument)) {
+        findings.append({map.value(QStringLiteral("check")).toString(), map.value(QStringLiteral("status")).toString(),
+                         map.value(QStringLiteral("text")).toString(), map.value(QStringLiteral("fix")).toString()});
+    }
+    return findings;
+}
+
+} // namespace bulkhead::client

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "client/failure.hpp"
+
+#include <QList>
+#include <QMap>
+#include <QString>
+#include <QStringList>
+#include <QVariantMap>
+
+#include <cstdint>
+#include <optional>
+
+/// What the daemon says of its things, as values. The readers take the maps of the contract; a key that is missing
+/// leaves the member at its default, a key that is not known is passed over (the daemon may be newer).
+namespace bulkhead::client {
+
+struct ManagerInfo {
+    QString version;
+    QStringList features;
+    QString acceleration; ///< kvm, emulation or unknown
+    QString policy;
+};
+
+struct DomainInfo {
+    QString id;
+    QString name;
+    QString kind; ///< app, disposable or standalone
+    QString state;
+    QString reason; ///< why, when state is failed
+    QString templateName;
+    QString size;
+    QString label;
+    QString egress;
+    QStringList tags;
+    std::uint32_t owner = 0;
+    std::uint64_t homeSize = 0; ///< bytes
+    QString file;               ///< its definition
+    std::uint64_t memory = 0;   ///< bytes
+    std::uint32_t vcpus = 0;
+    // Only while it runs:
+    QString acceleration;
+    QString transport;
+    QString templateVersion;
+    std::optional<std::int64_t> startedAt; ///< seconds since 1970
+    std::uint32_t programs = 0;            ///< programs that run in it through us
+};
+
+struct TemplateSize {
+    std::uint64_t memory = 0; ///< bytes
+    std::uint32_t vcpus = 0;
+};
+
+struct TemplateInfo {
+    QString name;
+    QString description;
+    bool built = false;
+    bool stale = false; ///< built, but its definition has changed since
+    QString version;
+    std::uint64_t sizeOnDisk = 0;
+    std::optional<std::int64_t> builtAt;
+    QMap<QString, TemplateSize> sizes;
+    QString defaultSize;
+    // Only from DescribeTemplate:
+    QStringList packages;
+    QMap<QString, QString> artefacts; ///< file to hash
+    QString definitionHash;
+    QString file;
+};
+
+struct Finding {
+    QString check;
+    QString status; ///< ok, warning or problem
+    QString text;
+    QString fix; ///< empty when ok
+};
+
+ManagerInfo managerInfoFrom(const QVariantMap& map);
+DomainInfo domainInfoFrom(const QVariantMap& map);
+TemplateInfo templateInfoFrom(const QVariantMap& map);
+/// The result of a Doctor job. Fails with VersionMismatch when `findings` is not there or has another type.
+Outcome<QList<Finding>> findingsFrom(const QVariantMap& jobResult);
+/// A nested a{sv}, whichever way QtDBus delivered it; empty when it is something else.
+QVariantMap nestedMap(const QVariant& value);
+
+} // namespace bulkhead::client

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/manager.hpp"
+
+#include "client/bus.hpp"
+#include "client/pending_reply.hpp"
+#include "manager_proxy.h"
+
+namespace bulkhead::client {
+namespace {
+
+void insertText(QVariantMap& options, const char* key, const QString& value) {
+    if (!value.isEmpty()) {
+        options.insert(QLatin1String(key), value);
+    }
+}
+
+QDBusObjectPath pathOf(const QDBusPendingReply<QDBusObjectPath>& reply) { return reply.value(); }
+
+} // namespace
+
+Manager::Manager(const QDBusConnection& connection)
+    : m_proxy(std::make_unique<ManagerProxy>(QLatin1String(kServiceName), QLatin1String(kManagerPath), connection)) {
+    m_proxy->setTimeout(kNoTimeout);
+}
+
+Manager::~Manager() = default;
+
+void Manager::describe(Callback<ManagerInfo> done) {
+    whenDone(m_proxy->Describe(), m_proxy.get(), std::move(done),
+             [](const auto& reply) { return managerInfoFrom(reply.value()); });
+}
+
+void Manager::listDomains(bool all, Callback<QList<DomainInfo>> done) {
+    QVariantMap options;
+    if (all) {
+        options.insert(QStringLiteral("all"), true);
+    }
+    whenDone(m_proxy->ListDomains(options), m_proxy.get(), std::move(done), [](const auto& reply) {
+        QList<DomainInfo> domains;
+        for (const QVariantMap& map : reply.value()) {
+            domains.append(domainInfoFrom(map));
+        }
+        return domains;
+    });
+}
+
+void Manager::findDomain(const QString& name, Callback<QDBusObjectPath> done) {
+    whenDone(m_proxy->FindDomain(name), m_proxy.get(), std::move(done), pathOf);
+}
+
+void Manager::createDomain(const QString& name, const CreateOptions& create, Callback<QDBusObjectPath> done) {
+    QVariantMap options;
+    insertText(options, "template", create.templateName);
+    insertText(options, "size", create.size);
+    insertText(options, "label", create.label);
+    insertText(options, "egress", create.egress);
+    insertText(options, "home-size", create.homeSize);
+    if (!create.tags.isEmpty()) {
+        options.insert(QStringLiteral("tags"), create.tags);
+    }
+    whenDone(m_proxy->CreateDomain(name, options), m_proxy.get(), std::move(done), pathOf);
+}
+
+void Manager::startDisposable(const DisposableOptions& disposable, Callback<QDBusObjectPath> done) {
+    QVariantMap options;
+    insertText(options, "template", disposable.templateName);
+    insertText(options, "size", disposable.size);
+    whenDone(m_proxy->StartDisposable(options), m_proxy.get(), std::move(done), pathOf);
+}
+
+void Manager::listTemplates(Callback<QList<TemplateInfo>> done) {
+    whenDone(m_proxy->ListTemplates(), m_proxy.get(), std::move(done), [](const auto& reply) {
+        QList<TemplateInfo> templates;
+        for (const QVariantMap& map : reply.value()) {
+            templates.append(templateInfoFrom(map));
+        }
+        return templates;
+    });
+}
+
+void Manager::describeTemplate(const QString& name, Callback<TemplateInfo> done) {
+    whenDone(m_proxy->DescribeTemplate(name), m_proxy.get(), std::move(done),
+             [](const auto& reply) { return templateInfoFrom(reply.value()); });
+}
+
+void Manager::buildTemplate(const QString& name, bool force, Callback<QDBusObjectPath> done) {
+    QVariantMap options;
+    if (force) {
+        options.insert(QStringLiteral("force"), true);
+    }
+    whenDone(m_proxy->BuildTemplate(name, options), m_proxy.get(), std::move(done), pathOf);
+}
+
+void Manager::doctor(bool refresh, Callback<QDBusObjectPath> done) {
+    QVariantMap options;
+    if (refresh) {
+        options.insert(QStringLiteral("refresh"), true);
+    }
+    whenDone(m_proxy->Doctor(options), m_proxy.get(), std::move(done), pathOf);
+}
+
+} // namespace bulkhead::client

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "client/info.hpp"
+
+#include <QDBusConnection>
+#include <QDBusObjectPath>
+
+#include <memory>
+
+class ManagerProxy;
+
+namespace bulkhead::client {
+
+/// What to make; an empty member leaves the choice to the daemon.
+struct CreateOptions {
+    QString templateName;
+    QString size;
+    QString label;
+    QString egress;
+    QString homeSize;
+    QStringList tags;
+};
+
+struct DisposableOptions {
+    QString templateName;
+    QString size;
+};
+
+/// org.bulkhead1.Manager. Every method returns at once and calls back from the event loop. Calls that begin long work
+/// give the path of a job (see JobWatch). One thread.
+class Manager {
+public:
+    explicit Manager(const QDBusConnection& connection);
+    ~Manager();
+    Manager(const Manager&) = delete;
+    Manager& operator=(const Manager&) = delete;
+
+    void describe(Callback<ManagerInfo> done);
+    /// `all`: everybody's, for root.
+    void listDomains(bool all, Callback<QList<DomainInfo>> done);
+    void findDomain(const QString& name, Callback<QDBusObjectPath> done);
+    void createDomain(const QString& name, const CreateOptions& options, Callback<QDBusObjectPath> done);
+    void startDisposable(const DisposableOptions& options, Callback<QDBusObjectPath> done);
+    void listTemplates(Callback<QList<TemplateInfo>> done);
+    void describeTemplate(const QString& name, Callback<TemplateInfo> done);
+    void buildTemplate(const QString& name, bool force, Callback<QDBusObjectPath> done);
+    void doctor(bool refresh, Callback<QDBusObjectPath> done);
+
+private:
+    std::unique_ptr<ManagerProxy> m_proxy;
+};
+
+} // namespace bulkhead::client

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is installed where. Included last, so that every target that is built is known; a folder installs only what no
+# other module installs for itself.
+
+if(BULKHEAD_BUILD_DAEMON)
+    add_subdirectory("${CMAKE_SOURCE_DIR}/packaging/lib")
+endif()
+
+# bulkhead_install(DESTINATION target…): those that this configuration knows. OPTIONAL, since private test hosts install
+# from trees in which only some targets were built; quickstart builds everything before it installs.
+function(bulkhead_install destination)
+    foreach(target IN LISTS ARGN)
+        if(TARGET ${target})
+            install(TARGETS ${target} RUNTIME DESTINATION "${destination}" OPTIONAL)
+        endif()
+    endforeach()
+endfunction()
+
+bulkhead_install("${CMAKE_INSTALL_BINDIR}" bulkhead)
+bulkhead_install("${CMAKE_INSTALL_SBINDIR}" bulkheadd)
+bulkhead_install("libexec/bulkhead" bulkhead-channel bulkhead-agent bulkhead-reaper)
+
+set(units "lib/systemd/system") # where Debian's systemd looks, whatever the libdir
+install(FILES packaging/systemd/bulkheadd.service DESTINATION "${units}")
+install(FILES packaging/sysusers/bulkhead.conf DESTINATION lib/sysusers.d)
+install(FILES packaging/tmpfiles/bulkhead.conf DESTINATION lib/tmpfiles.d)
+install(FILES packaging/dbus/org.bulkhead1.conf DESTINATION "${CMAKE_INSTALL_DATADIR}/dbus-1/system.d")
+install(FILES packaging/dbus/org.bulkhead1.service DESTINATION "${CMAKE_INSTALL_DATADIR}/dbus-1/system-services")
+install(DIRECTORY daemon/dbus/interfaces/ DESTINATION "${CMAKE_INSTALL_DATADIR}/dbus-1/interfaces"
+        FILES_MATCHING PATTERN "*.xml")
+if(EXISTS "${CMAKE_SOURCE_DIR}/resources/templates")
+    install(DIRECTORY resources/templates/ DESTINATION "${CMAKE_INSTALL_DATADIR}/bulkhead/templates.d"
+            FILES_MATCHING PATTERN "*.toml")
+endif()

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "channel/guest_control.hpp"
+
+#include "protocol/agent.pb.h"
+
+namespace bulkhead::channel {
+
+using protocol::Violation;
+
+namespace {
+constexpr std::size_t kMaxUnanswered = 16;
+constexpr std::chrono::seconds kAnswerTime{10};
+} // namespace
+
+GuestControl::GuestControl(protocol::Session& session, protocol::StreamId stream, GuestControlEvents& events)
+    : m_session(session)
+    , m_events(events)
+    , m_outbox(session, stream) {
+    agent::StreamHeader header;
+    header.mutable_control()->set_version(protocol::kProtocolVersion);
+    m_outbox.push(header.SerializeAsString());
+}
+
+std::optional<RefusedReason> GuestControl::request(const DaemonRequest& request) {
+    if (!m_isReady) {
+        return RefusedReason::NotReady;
+    }
+    if (m_waiting.size() >= kMaxUnanswered) {
+        return RefusedReason::TooMany;
+    }
+    agent::Request message;
+    message.set_id(m_nextId);
+    switch (request.kind) {
+    case ToChannelKind::Status:
+        message.mutable_status();
+        break;
+    case ToChannelKind::Shutdown:
+        if (request.argument < 0 || request.argument > std::int64_t{UINT32_MAX}) {
+            return RefusedReason::BadRequest;
+        }
+        message.mutable_shutdown()->set_grace_ms(static_cast<std::uint32_t>(request.argument));
+        break;
+    case ToChannelKind::SetClock:
+        message.mutable_set_clock()->set_realtime_ns(request.argument);
+        break;
+    case ToChannelKind::Exec:
+    case ToChannelKind::Close:
+        return RefusedReason::BadRequest;
+    }
+    m_waiting.emplace(m_nextId++, Waiting{request, Clock::now() + kAnswerTime});
+    m_outbox.push(message.SerializeAsString());
+    return std::nullopt;
+}
+
+Violation GuestControl::onData(std::span<const std::byte> bytes) {
+    m_session.consumed(stream(), bytes.size());
+    if (!m_reader.feed(bytes)) {
+        return Violation::MessageTooLarge;
+    }
+    while (auto message = m_reader.next()) {
+        const auto reply = checkReply(GuestMessage(std::move(*message)));
+        const Violation violation = reply ? onReply(*reply) : reply.error();
+        if (violation != Violation::None) {
+            return violation;
+        }
+    }
+    return m_reader.isBroken() ? Violation::MessageTooLarge : Violation::None;
+}
+
+Violation GuestControl::onReply(const GuestReply& reply) {
+    const auto* const hello = std::get_if<GuestHello>(&reply.body);
+    if (!m_isReady || hello != nullptr) {
+        if (m_isReady || hello == nullptr) {
+            return Violation::BadMessage;
+        }
+        m_isReady = true;
+        m_events.onGuestHello(*hello);
+        return Violation::None;
+    }
+    const auto found = m_waiting.find(reply.id);
+    if (found == m_waiting.end()) {
+        return Violation::BadMessage;
+    }
+    const Waiting waiting = found->second;
+    m_waiting.erase(found);
+    const auto* const status = std::get_if<GuestStatus>(&reply.body);
+    if (reply.errorNumber == 0 && (status != nullptr) != (waiting.request.kind == ToChannelKind::Status)) {
+        return Violation::BadMessage;
+    }
+    if (waiting.isTimedOut) {
+        return Violation::None;
+    }
+    if (reply.errorNumber != 0) {
+        m_events.onGuestRefused(waiting.request, RefusedReason::GuestError);
+    } else if (status != nullptr) {
+        m_events.onGuestStatus(waiting.request, *status);
+    } else {
+        m_events.onGuestDone(waiting.request);
+    }
+    return Violation::None;
+}
+
+void GuestControl::turn(TimePoint now) {
+    m_outbox.flush();
+    for (auto& [id, waiting] : m_waiting) {
+        if (!waiting.isTimedOut && waiting.deadline <= now) {
+            waiting.isTimedOut = true;
+            m_events.onGuestRefused(waiting.request, RefusedReason::TimedOut);
+        }
+    }
+}
+
+TimePoint GuestControl::nextDeadline() const {
+    auto next = TimePoint::max();
+    for (const auto& [id, waiting] : m_waiting) {
+        if (!waiting.isTimedOut) {
+            next = std::min(next, waiting.deadline);
+        }
+    }
+    return next;
+}
+
+} // namespace bulkhead::channel

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hypervisor/domain_xml.hpp"
+
+#include "base/escaping.hpp"
+#include "hypervisor/xml_writer.hpp"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+
+namespace bulkhead::hypervisor {
+namespace {
+
+constexpr std::string_view kNamePrefix = "bh-";
+constexpr Bytes kSmallestMemory = 64 * kMiB;
+/// Translated code of one emulated guest. QEMU's default takes up to an eighth of the host's memory per guest.
+constexpr std::string_view kTranslationCacheMiB = "64";
+
+/// Fixed slots on the root bus: the layout is the same for every guest (memory images depend on it), and a guest boots
+/// 0.2 s sooner under emulation than behind the bridges that libvirt would add, one per device.
+enum Slot : unsigned { AgentSlot = 2, SystemSlot = 3, HomeSlot = 4 };
+
+Status checkPath(std::string_view what, const std::filesystem::path& path) {
+    if (path.empty() || !path.is_absolute()) {
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("the path of the {} is not absolute: \"{}\"", what, escapeUntrusted(path.native())));
+    }
+    if (!isXmlText(path.native())) {
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("the path of the {} has bytes that a machine description cannot carry: \"{}\"", what,
+                                escapeUntrusted(path.native())));
+    }
+    return {};
+}
+
+Status checkDisk(std::string_view what, const core::Disk& disk) {
+    if (disk.layers.empty()) {
+        return fail(ErrorCode::InvalidArgument, fmt::format("the {} has no file", what));
+    }
+    for (std::size_t i = 0; i < disk.layers.size(); ++i) {
+        if (auto checked = checkPath(what, disk.layers[i].path); !checked) {
+            return checked;
+        }
+        // Only qcow2 can lie above something.
+        if (i + 1 < disk.layers.size() && disk.layers[i].format != core::DiskFormat::Qcow2) {
+            return fail(ErrorCode::InvalidArgument, fmt::format("the {} has a backing file below a raw file: {}", what,
+                                                                escapeUntrusted(disk.layers[i].path.native())));
+        }
+    }
+    return {};
+}
+
+Status checkSpec(const core::InstanceSpec& spec, const DomainXmlOptions& options) {
+    if (spec.id.isNull()) {
+        return fail(ErrorCode::InvalidArgument, "the instance has no id");
+    }
+    if (spec.memory < kSmallestMemory) {
+        return fail(ErrorCode::InvalidArgument, fmt::format("a guest needs at least {}, not {}",
+                                                            formatBytes(kSmallestMemory), formatBytes(spec.memory)));
+    }
+    if (spec.vcpus == 0) {
+        return fail(ErrorCode::InvalidArgument, "a guest needs at least one processor");
+    }
+    if (spec.emulatorUid == 0 || spec.emulatorGid == 0) {
+        return fail(ErrorCode::InvalidArgument,
+                    "an emulator never runs as root: it needs a user and a group of its own");
+    }
+    for (auto checked :
+         {checkDisk("system disk", spec.system), spec.home ? checkDisk("home disk", *spec.home) : Status{},
+          checkPath("kernel", spec.kernel), checkPath("initrd", spec.initrd), checkPath("token", spec.tokenFile),
+          checkPath("agent's socket", spec.agentSocket),
+          options.consoleLog ? checkPath("console log", *options.consoleLog) : Status{}}) {
+        if (!checked) {
+            return checked;
+        }
+    }
+    return {};
+}
+
+std::string_view formatName(core::DiskFormat format) {
+    return format == core::DiskFormat::Qcow2 ? "qcow2" : "raw";
+}
+
+void writePciSlot(XmlWriter& xml, Slot slot) {
+    xml.empty("address", {{"type", "pci"},
+                          {"domain", "0x0000"},
+                          {"bus", "0x00"},
+                          {"slot", fmt::format("{:#04x}", static_cast<unsigned>(slot))},
+                          {"function", "0x0"}});
+}
+
+/// The layers below the active one, each inside the one above. The empty element at the end tells libvirt that the
+/// chain ends here: it opens no image to look for a backing file name.
+void writeBackingChain(XmlWriter& xml, const core::Disk& disk, std::size_t layer) {
+    if (layer == disk.layers.size()) {
+        xml.empty("backingStore");
+        return;
+    }
+    xml.open("backingStore", {{"type", "file"}});
+    xml.empty("format", {{"type", formatName(disk.layers[layer].format)}});
+    xml.empty("source", {{"file", disk.layers[layer].path.native()}});
+    writeBackingChain(xml, disk, layer + 1);
+    xml.close();
+}
+
+void writeDisk(XmlWriter& xml, const core::Disk& disk, std::string_view device, Slot slot) {
+    xml.open("disk", {{"type", "file"}, {"device", "disk"}, {"model", "virtio-non-transitional"}});
+    // writeback: the guest's flushes are honoured, and guests of one template share its pages in the host's cache.
+    // A full host disk pauses the guest (it goes on when there is space); any other error is the guest's to handle.
+    // What the guest trims or writes as zeroes takes no space on the host.
+    xml.empty("driver", {{"name", "qemu"},
+                         {"type", formatName(disk.layers.front().format)},
+                         {"cache", "writeback"},
+                         {"error_policy", "enospace"},
+                         {"rerror_policy", "report"},
+                         {"discard", "unmap"},
+                         {"detect_zeroes", "unmap"}});
+    xml.empty("source", {{"file", disk.layers.front().path.native()}});
+    writeBackingChain(xml, disk, 1);
+    xml.empty("target", {{"dev", device}, {"bus", "virtio"}});
+    writePciSlot(xml, slot);
+    xml.close();
+}
+
+void writeProcessor(XmlWriter& xml, core::Acceleration acceleration) {
+    xml.open("features");
+    xml.empty("acpi");
+    xml.empty("apic");
+    xml.empty("smm", {{"state", "off"}});
+    xml.empty("vmport", {{"state", "off"}});
+    if (acceleration == core::Acceleration::Emulation) {
+        xml.open("tcg");
+        xml.text("tb-cache", kTranslationCacheMiB, {{"unit", "MiB"}});
+        xml.close();
+    }
+    xml.close();
+    if (acceleration == core::Acceleration::Kvm) {
+        // The same model as the boot self-test tries. migratable: without features that a memory image could not carry.
+        xml.empty("cpu", {{"mode", "host-passthrough"}, {"check", "none"}, {"migratable", "on"}});
+    } else {
+        xml.empty("cpu", {{"mode", "maximum"}, {"check", "none"}});
+    }
+}
+
+void writeSerial(XmlWriter& xml, const DomainXmlOptions& options) {
+    xml.open("serial", {{"type", options.consoleLog ? "file" : "null"}});
+    if (options.consoleLog) {
+        xml.empty("source", {{"path", options.consoleLog->native()}, {"append", "off"}});
+    }
+    xml.empty("target", {{"type", "isa-serial"}, {"port", "0"}});
+    xml.close();
+}
+
+void writeDevices(XmlWriter& xml, const core::InstanceSpec& spec, const DomainXmlOptions& options) {
+    xml.open("devices");
+    xml.text("emulator", kEmulatorPath);
+    xml.empty("controller", {{"type", "usb"}, {"model", "none"}});
+    xml.empty("controller", {{"type", "pci"}, {"index", "0"}, {"model", "pcie-root"}});
+    // Port 0 is reserved for a console, ours is port 1.
+    xml.open("controller",
+             {{"type", "virtio-serial"}, {"index", "0"}, {"model", "virtio-non-transitional"}, {"ports", "2"}});
+    writePciSlot(xml, AgentSlot);
+    xml.close();
+    writeDisk(xml, spec.system, "vda", SystemSlot);
+    if (spec.home) {
+        writeDisk(xml, *spec.home, "vdb", HomeSlot);
+    }
+    xml.open("channel", {{"type", "unix"}});
+    xml.empty("source", {{"mode", "bind"}, {"path", spec.agentSocket.native()}});
+    xml.empty("target", {{"type", "virtio"}, {"name", kAgentPortName}});
+    xml.empty("address", {{"type", "virtio-serial"}, {"controller", "0"}, {"bus", "0"}, {"port", "1"}});
+    xml.close();
+    writeSerial(xml, options);
+    xml.empty("memballoon", {{"model", "none"}});
+    xml.close();
+}
+
+} // namespace
+
+std::string_view kernelCommandLine(core::Acceleration) {
+    // panic=-1 and reboot=t: a dead guest ends at once, by a triple fault, which QEMU turns into the end of the
+    // process.
+    return "console=ttyS0 quiet panic=-1 reboot=t";
+}
+
+std::string domainName(const InstanceId& id) {
+    return std::string(kNamePrefix) + id.text();
+}
+
+std::optional<InstanceId> instanceOf(std::string_view name, std::string_view uuid) {
+    if (!name.starts_with(kNamePrefix) || name.substr(kNamePrefix.size()) != uuid) {
+        return std::nullopt;
+    }
+    return InstanceId::parse(uuid);
+}
+
+Result<std::string> domainXml(const core::InstanceSpec& spec, const DomainXmlOptions& options) {
+    if (auto checked = checkSpec(spec, options); !checked) {
+        return fail(checked.error());
+    }
+    const bool isKvm = spec.acceleration == core::Acceleration::Kvm;
+    XmlWriter xml;
+    xml.open("domain", {{"type", isKvm ? "kvm" : "qemu"}});
+    xml.text("name", domainName(spec.id));
+    xml.text("uuid", spec.id.text());
+    // The guest's memory stays out of a core file of the emulator.
+    xml.text("memory", std::to_string(spec.memory / kKiB), {{"unit", "KiB"}, {"dumpCore", "off"}});
+    xml.text("vcpu", std::to_string(spec.vcpus), {{"placement", "static"}});
+    xml.open("sysinfo", {{"type", "fwcfg"}});
+    xml.empty("entry", {{"name", kTokenFwCfgName}, {"file", spec.tokenFile.native()}});
+    xml.close();
+    xml.open("os");
+    xml.text("type", "hvm", {{"arch", "x86_64"}, {"machine", kMachineType}});
+    xml.text("kernel", spec.kernel.native());
+    xml.text("initrd", spec.initrd.native());
+    xml.text("cmdline", kernelCommandLine(spec.acceleration));
+    xml.close();
+    writeProcessor(xml, spec.acceleration);
+    xml.empty("clock", {{"offset", "utc"}});
+    xml.text("on_poweroff", "destroy");
+    xml.text("on_reboot", "destroy");
+    xml.text("on_crash", "destroy");
+    xml.open("pm");
+    xml.empty("suspend-to-mem", {{"enabled", "no"}});
+    xml.empty("suspend-to-disk", {{"enabled", "no"}});
+    xml.close();
+    writeDevices(xml, spec, options);
+    // A user of its own per emulator. relabel='no': the files' owners are set by us beforehand; libvirt would hand the
+    // shared kernel and base images to one guest's user, and everything back to root at the end.
+    xml.open("seclabel", {{"type", "static"}, {"model", "dac"}, {"relabel", "no"}});
+    xml.text("label", fmt::format("+{}:+{}", spec.emulatorUid, spec.emulatorGid));
+    xml.close();
+    xml.close();
+    return xml.take();
+}
+
+} // namespace bulkhead::hypervisor

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hypervisor/libvirt_hypervisor.hpp"
+
+#include "base/log.hpp"
+#include "hypervisor/emulator_process.hpp"
+#include "hypervisor/libvirt_error.hpp"
+
+#include <libvirt/libvirt.h>
+#include <libvirt/virterror.h>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <thread>
+#include <utility>
+
+namespace bulkhead::hypervisor {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct DomainCloser {
+    void operator()(virDomain* domain) const { virDomainFree(domain); }
+};
+using DomainHandle = std::unique_ptr<virDomain, DomainCloser>;
+
+std::string aboutInstance(std::string_view what, const InstanceId& id) {
+    return fmt::format("cannot {} instance {}", what, id.text());
+}
+
+/// The id when the domain is one of ours.
+std::optional<InstanceId> idOf(virDomain* domain) {
+    std::array<char, VIR_UUID_STRING_BUFLEN> uuid{};
+    const char* name = virDomainGetName(domain);
+    if (name == nullptr || virDomainGetUUIDString(domain, uuid.data()) < 0) {
+        return std::nullopt;
+    }
+    return instanceOf(name, uuid.data());
+}
+
+/// NotFound when libvirt has no such domain, or has one with this UUID that does not carry our mark.
+Result<DomainHandle> lookUp(virConnect* connection, const InstanceId& id, std::string_view what) {
+    DomainHandle domain(virDomainLookupByUUIDString(connection, id.text().c_str()));
+    if (!domain) {
+        return fail(lastLibvirtError(aboutInstance(what, id)));
+    }
+    if (idOf(domain.get()) != id) {
+        return fail(ErrorCode::NotFound, aboutInstance(what, id) + ": the libvirt domain of that UUID is not ours");
+    }
+    return domain;
+}
+
+Status destroyNow(virConnect* connection, const InstanceId& id) {
+    auto domain = lookUp(connection, id, "end");
+    if (!domain) {
+        return domain.error().code == ErrorCode::NotFound ? Status{} : Status(fail(domain.error()));
+    }
+    if (virDomainDestroyFlags(domain->get(), VIR_DOMAIN_DESTROY_DEFAULT) == 0 || lastErrorIsNoDomain()) {
+        return {};
+    }
+    Error error = lastLibvirtError(aboutInstance("end", id));
+    // "domain is not running": it ended by itself just now.
+    return error.code == ErrorCode::WrongState ? Status{} : Status(fail(std::move(error)));
+}
+
+} // namespace
+
+/// One destroy in a thread of its own, and two ways to learn that it is over: the emulator's pidfd and libvirt's
+/// answer.
+class LibvirtHypervisor::Ending {
+public:
+    Ending(LibvirtConnection& connection, const InstanceId& id, std::optional<EmulatorProcess> process)
+        : m_process(std::move(process))
+        , m_done(::eventfd(0, EFD_CLOEXEC)) {
+        m_thread = std::thread([this, &connection, id] {
+            auto status = connection.repeatable([&id](virConnect* connected) { return destroyNow(connected, id); });
+            if (!status && m_process && hasEnded(m_process->pidfd)) {
+                log::warning("the emulator has ended, but libvirt could not be told",
+                             {{"INSTANCE", id.text()}, {"REASON", status.error().message}});
+            }
+            {
+                const std::lock_guard lock(m_mutex);
+                m_status = std::move(status);
+            }
+            eventfd_write(m_done.get(), 1);
+        });
+    }
+    ~Ending() { m_thread.join(); }
+    Ending(const Ending&) = delete;
+    Ending& operator=(const Ending&) = delete;
+
+    Status wait(const InstanceId& id, std::chrono::milliseconds timeout) {
+        const auto deadline = Clock::now() + timeout;
+        while (true) {
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+            std::array<pollfd, 2> entries{
+                {{m_done.get(), POLLIN, 0}, {m_process ? m_process->pidfd.get() : -1, POLLIN, 0}}};
+            const int ready = ::poll(entries.data(), entries.size(), static_cast<int>(left > 0 ? left : 0));
+            if (ready < 0 && errno != EINTR) {
+                return failErrno(aboutInstance("wait for the end of", id), errno);
+            }
+            if (ready > 0 && entries[1].revents != 0) {
+                return {}; // whatever libvirt says: the process is gone
+            }
+            if (ready > 0 && entries[0].revents != 0) {
+                const std::lock_guard lock(m_mutex);
+                return *m_status;
+            }
+            if (left <= 0) {
+                return fail(ErrorCode::TimedOut,
+                            fmt::format("the emulator of instance {} did not end within {} ms; libvirt goes on trying",
+                                        id.text(), timeout.count()));
+            }
+        }
+    }
+    bool isFinished() {
+        const std::lock_guard lock(m_mutex);
+        return m_status.has_value();
+    }
+    bool processHasEnded() { return m_process && hasEnded(m_process->pidfd); }
+
+private:
+    std::optional<EmulatorProcess> m_process;
+    UniqueFd m_done;
+    std::mutex m_mutex;
+    std::optional<Status> m_status;
+    std::thread m_thread;
+};
+
+LibvirtHypervisor::LibvirtHypervisor(LibvirtConnection& connection, LibvirtHypervisorOptions options)
+    : m_connection(connection)
+    , m_options(std::move(options)) {}
+
+LibvirtHypervisor::~LibvirtHypervisor() = default;
+
+Result<pid_t> LibvirtHypervisor::start(const core::InstanceSpec& spec) {
+    DomainXmlOptions xmlOptions;
+    if (m_options.consoleLogDirectory) {
+        xmlOptions.consoleLog = *m_options.consoleLogDirectory / (spec.id.text() + ".log");
+    }
+    const auto xml = domainXml(spec, xmlOptions);
+    if (!xml) {
+        return fail(xml.error().in("cannot start an emulator"));
+    }
+    auto connection = m_connection.acquire();
+    if (!connection) {
+        return fail(connection.error());
+    }
+    // No AUTODESTROY: guests outlive the daemon.
+    const DomainHandle domain(virDomainCreateXML(connection->get(), xml->c_str(), VIR_DOMAIN_NONE));
+    if (!domain) {
+        return fail(lastLibvirtError(aboutInstance("start the emulator of", spec.id)));
+    }
+    auto pid = checkStarted(spec);
+    if (!pid) {
+        if (auto destroyed = destroy(spec.id); !destroyed) {
+            log::warning("an emulator that must not run could not be ended",
+                         {{"INSTANCE", spec.id.text()}, {"REASON", destroyed.error().message}});
+        }
+    }
+    return pid;
+}
+
+Result<pid_t> LibvirtHypervisor::checkStarted(const core::InstanceSpec& spec) {
+    const auto process = findEmulator(m_options.pidDirectory, spec.id);
+    if (!process) {
+        return fail(ErrorCode::HostFailure,
+                    fmt::format("the emulator of instance {} ended at once, or libvirt left no pid file in {}",
+                                spec.id.text(), m_options.pidDirectory.string()));
+    }
+    if (process->uid != spec.emulatorUid) {
+        return fail(ErrorCode::HostFailure,
+                    fmt::format("the emulator of instance {} runs as user {} instead of {}: libvirt's DAC security "
+                                "driver is off (security_driver in /etc/libvirt/qemu.conf)",
+                                spec.id.text(), process->uid, spec.emulatorUid));
+    }
+    return process->pid;
+}
+
+Status LibvirtHypervisor::destroy(const InstanceId& id) {
+    forgetFinished();
+    return beginDestroy(id)->wait(id, m_options.destroyTimeout);
+}
+
+std::shared_ptr<LibvirtHypervisor::Ending> LibvirtHypervisor::beginDestroy(const InstanceId& id) {
+    const std::lock_guard lock(m_mutex);
+    auto& ending = m_endings[id];
+    if (!ending || ending->isFinished()) {
+        ending = std::make_shared<Ending>(m_connection, id, findEmulator(m_options.pidDirectory, id));
+    }
+    return ending;
+}
+
+void LibvirtHypervisor::forgetFinished() {
+    // Joined outside the lock, though a finished thread is joined at once.
+    std::vector<std::shared_ptr<Ending>> finished;
+    const std::lock_guard lock(m_mutex);
+    for (auto entry = m_endings.begin(); entry != m_endings.end();) {
+        if (entry->second->isFinished()) {
+            finished.push_back(std::move(entry->second));
+            entry = m_endings.erase(entry);
+        } else {
+            ++entry;
+        }
+    }
+}
+
+bool LibvirtHypervisor::isEnding(const InstanceId& id) {
+    const std::lock_guard lock(m_mutex);
+    const auto found = m_endings.find(id);
+    return found != m_endings.end() && found->second->processHasEnded();
+}
+
+Result<std::vector<core::ObservedInstance>> LibvirtHypervisor::list() {
+    return m_connection.repeatable([this](virConnect* connection) -> Result<std::vector<core::ObservedInstance>> {
+        virDomainPtr* domains = nullptr;
+        const int count = virConnectListAllDomains(connection, &domains, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
+        if (count < 0) {
+            return fail(lastLibvirtError("cannot list the running emulators"));
+        }
+        std::vector<DomainHandle> owned(domains, domains + count);
+        std::free(domains);
+        std::vector<core::ObservedInstance> seen;
+        for (const DomainHandle& domain : owned) {
+            const auto id = idOf(domain.get());
+            if (!id || isEnding(*id)) {
+                continue;
+            }
+            int state = VIR_DOMAIN_NOSTATE;
+            if (virDomainGetState(domain.get(), &state, nullptr, 0) < 0) {
+                if (lastErrorIsNoDomain()) {
+                    continue; // it ended while we looked
+                }
+                return fail(lastLibvirtError(aboutInstance("look at", *id)));
+            }
+            if (state == VIR_DOMAIN_SHUTOFF || state == VIR_DOMAIN_CRASHED) {
+                continue;
+            }
+            const auto process = findEmulator(m_options.pidDirectory, *id);
+            seen.push_back(
+                {*id, process ? process->pid : 0, state == VIR_DOMAIN_PAUSED || state == VIR_DOMAIN_PMSUSPENDED});
+        }
+        return seen;
+    });
+}
+
+Status LibvirtHypervisor::resume(const InstanceId& id) {
+    return m_connection.repeatable([&id](virConnect* connection) -> Status {
+        auto domain = lookUp(connection, id, "resume");
+        if (!domain) {
+            return fail(domain.error());
+        }
+        int state = VIR_DOMAIN_NOSTATE;
+        if (virDomainGetState(domain->get(), &state, nullptr, 0) == 0 && state == VIR_DOMAIN_RUNNING) {
+            return {};
+        }
+        if (virDomainResume(domain->get()) < 0) {
+            return fail(lastLibvirtError(aboutInstance("resume", id)));
+        }
+        return {};
+    });
+}
+
+} // namespace bulkhead::hypervisor

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ports/hypervisor.hpp"
+#include "hypervisor/domain_xml.hpp"
+#include "hypervisor/libvirt_connection.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+struct _virDomain;
+
+namespace bulkhead::hypervisor {
+
+struct LibvirtHypervisorOptions {
+    /// Where libvirtd writes the emulators' pid files.
+    std::filesystem::path pidDirectory = "/run/libvirt/qemu";
+    /// When set, each guest's serial console is written to ID.log in there: see DomainXmlOptions.
+    std::optional<std::filesystem::path> consoleLogDirectory;
+    /// How long destroy() waits. libvirt sends TERM, and KILL ten seconds later.
+    std::chrono::milliseconds destroyTimeout{std::chrono::seconds(30)};
+};
+
+/// core::Hypervisor over libvirtd. All calls may block for as long as libvirtd takes; a libvirtd that hangs fails them
+/// with Unavailable after half a minute. A libvirtd that was restarted or killed in between is not noticed by the caller.
+class LibvirtHypervisor final : public core::Hypervisor {
+public:
+    /// `connection` must outlive this.
+    explicit LibvirtHypervisor(LibvirtConnection& connection, LibvirtHypervisorOptions options = {});
+    /// Waits for destroys that libvirt has not finished.
+    ~LibvirtHypervisor() override;
+
+    /// Never tried twice: when libvirtd goes away in the middle the error is Unavailable and the emulator may or may
+    /// not run; destroy() it.
+    Result<pid_t> start(const core::InstanceSpec& spec) override;
+    /// Returns when the emulator's process has ended, in milliseconds; libvirt, which learns of it later (up to 2 s
+    /// where init collects children late), finishes in the background.
+    Status destroy(const InstanceId& id) override;
+    /// Without those whose process has ended already. `pid` is 0 while libvirt is starting it.
+    Result<std::vector<core::ObservedInstance>> list() override;
+    Status resume(const InstanceId& id) override;
+
+private:
+    class Ending;
+
+    Result<pid_t> checkStarted(const core::InstanceSpec& spec);
+    std::shared_ptr<Ending> beginDestroy(const InstanceId& id);
+    bool isEnding(const InstanceId& id);
+    void forgetFinished();
+
+    LibvirtConnection& m_connection;
+    LibvirtHypervisorOptions m_options;
+    std::mutex m_mutex;
+    /// Destroys that libvirt is busy with; one per instance however many threads ask for it.
+    std::map<InstanceId, std::shared_ptr<Ending>> m_endings;
+};
+
+} // namespace bulkhead::hypervisor

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The composition root: the only place that knows which adapter stands behind which port.
+#include "base/log.hpp"
+#include "base/version.hpp"
+#include "config/file_definition_store.hpp"
+#include "core/services/doctor_service.hpp"
+#include "core/services/domain_service.hpp"
+#include "core/services/emulator_monitor.hpp"
+#include "core/services/guest_event_relay.hpp"
+#include "core/services/instance_launcher.hpp"
+#include "core/services/lifecycle_service.hpp"
+#include "core/services/reconciler.hpp"
+#include "core/services/template_service.hpp"
+#include "core/services/uid_leases.hpp"
+#include "core/services/worker_pool.hpp"
+#include "dbus/bus_service.hpp"
+#include "hypervisor/acceleration_probe.hpp"
+#include "hypervisor/libvirt_connection.hpp"
+#include "hypervisor/libvirt_hypervisor.hpp"
+#include "hypervisor/libvirt_probe.hpp"
+#include "hypervisor/libvirt_runtime.hpp"
+#include "imaging/disk_probe.hpp"
+#include "imaging/file_instance_store.hpp"
+#include "imaging/file_template_store.hpp"
+#include "imaging/template_builder.hpp"
+#include "link/channel_links.hpp"
+#include "process/child_reaper.hpp"
+#include "process/host_memory.hpp"
+#include "process/pidfd_watch.hpp"
+#include "process/poller.hpp"
+#include "process/system_clock.hpp"
+#include "settings.hpp"
+#include "storage/database.hpp"
+#include "storage/sqlite_domain_repository.hpp"
+#include "storage/sqlite_instance_repository.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <grp.h>
+#include <systemd/sd-daemon.h>
+
+namespace bulkhead {
+namespace {
+
+constexpr unsigned kCallThreads = 4;
+constexpr unsigned kJobThreads = 16;
+
+/// Thrown for what the daemon cannot live without; the text is for the administrator.
+class StartFailure : public std::runtime_error {
+    using runtime_error::runtime_error;
+};
+
+template <class T> T orFail(Result<T> result) {
+    if (!result) {
+        throw StartFailure(result.error().message);
+    }
+    return std::move(*result);
+}
+
+gid_t groupId(const std::string& name) {
+    const group* const found = ::getgrnam(name.c_str());
+    if (found == nullptr) {
+        throw StartFailure("the group \"" + name + "\" does not exist; it owns the template images. Add it with: " +
+                           "groupadd --system " + name);
+    }
+    return found->gr_gid;
+}
+
+void reportReconciliation(const core::Reconciler::Report& report) {
+    for (const auto& problem : report.problems) {
+        log::error("found at start", {{"PROBLEM", problem.message}});
+    }
+    log::notice("records, emulators and disks agree", {{"ADOPTED", std::to_string(report.adopted)},
+                                                       {"ENDED", std::to_string(report.ended)},
+                                                       {"UNDONE", std::to_string(report.undone)},
+                                                       {"REMOVED", std::to_string(report.removed)},
+                                                       {"FOREIGN", std::to_string(report.foreign)}});
+}
+
+int run(const Settings& settings) {
+    const gid_t imageGroup = groupId(settings.imageGroup);
+    // The trial emulator of the self-test runs as the first leased uid: never as root.
+    const uid_t trialUid = core::UidLeases::emulatorUid(core::UidLeases::kSlots);
+
+    dbus::Loop loop;
+    dbus::BusEvents events(loop);
+    process::SystemClock clock;
+    process::Poller poller;
+    process::ChildReaper reaper(poller);
+    process::PidfdWatch watch(poller);
+    process::ProcHostMemory memory;
+
+    std::filesystem::create_directories(settings.stateDirectory);
+    std::filesystem::create_directories(settings.runtimeDirectory);
+    const auto database = orFail(storage::Database::open(settings.stateDirectory / "bulkhead.db"));
+    storage::SqliteDomainRepository domainRepository(*database);
+    storage::SqliteInstanceRepository instanceRepository(*database);
+    config::FileDefinitionStore definitions(
+        {.adminDomains = settings.configDirectory / "domains.d",
+         .userDomains = settings.stateDirectory / "domains",
+         .templates = {settings.dataDirectory / "templates.d", settings.configDirectory / "templates.d"}});
+
+    hypervisor::LibvirtRuntime libvirtRuntime;
+    hypervisor::LibvirtConnection libvirt(libvirtRuntime, settings.libvirtUri);
+    hypervisor::LibvirtHypervisor hypervisor(libvirt);
+    hypervisor::AccelerationSelfTest acceleration(
+        {.cacheFile = settings.stateDirectory / "acceleration", .uid = trialUid, .gid = imageGroup});
+
+    imaging::FileTemplateStore templateStore({.stateDirectory = settings.stateDirectory, .imageGroup = imageGroup});
+    imaging::FileInstanceStore instanceStore({.stateDirectory = settings.stateDirectory,
+                                              .runtimeDirectory = settings.runtimeDirectory,
+                                              .imageGroup = imageGroup},
+                                             templateStore);
+    imaging::ProcessTemplateBuilder builder({.program = settings.libexecDirectory / "bulkhead-build",
+                                             .agent = settings.libexecDirectory / "bulkhead-agent",
+                                             .workDirectory = settings.cacheDirectory / "build",
+                                             .user = settings.buildUser});
+
+    core::WorkerPool calls(kCallThreads);
+    core::WorkerPool jobThreads(kJobThreads);
+    core::JobService jobs(jobThreads, events, clock);
+    core::TemplateService templates({.definitions = definitions,
+                                     .store = templateStore,
+                                     .builder = builder,
+                                     .acceleration = acceleration,
+                                     .instances = instanceRepository},
+                                    jobs);
+    core::DomainTable table(events);
+    core::UidLeases leases;
+    core::GuestEventRelay relay;
+    link::ChannelLinks links(
+        {.program = settings.libexecDirectory / "bulkhead-channel", .sockets = settings.runtimeDirectory / "channels"},
+        poller, reaper, relay);
+    core::EmulatorMonitor monitor(watch, [&relay](const InstanceId& instance) { relay.onEmulatorGone(instance); });
+    core::InstanceLauncher launcher({.hypervisor = hypervisor,
+                                     .store = instanceStore,
+                                     .instances = instanceRepository,
+                                     .links = links,
+                                     .acceleration = acceleration,
+                                     .memory = memory,
+                                     .clock = clock},
+                                    templates, leases, monitor, table);
+    core::LifecycleService lifecycle(table, domainRepository, instanceRepository, links, launcher, monitor, jobs,
+                                     jobThreads);
+    const core::GuestEventRelay::Targets targets{
+        lifecycle, [&lifecycle](const InstanceId& instance) { lifecycle.onEmulatorGone(instance); }};
+    relay.attach(targets);
+    core::DomainService domains({.domains = domainRepository,
+                                 .definitions = definitions,
+                                 .store = instanceStore,
+                                 .links = links,
+                                 .clock = clock},
+                                table, templates, lifecycle, jobs);
+    hypervisor::LibvirtProbe libvirtProbe(libvirt, acceleration, {.uid = trialUid, .gid = imageGroup});
+    imaging::DiskProbe diskProbe(instanceStore, templates, memory);
+    core::DoctorService doctor({&libvirtProbe, &diskProbe}, jobs);
+
+    core::Reconciler reconciler({.hypervisor = hypervisor,
+                                 .store = instanceStore,
+                                 .templates = templateStore,
+                                 .builder = builder,
+                                 .domains = domainRepository,
+                                 .instances = instanceRepository,
+                                 .definitions = definitions,
+                                 .links = links,
+                                 .clock = clock},
+                                table, leases, launcher, lifecycle, monitor);
+    reportReconciliation(orFail(reconciler.run()));
+
+    const auto connection = sdbus::createSystemBusConnection();
+    dbus::Door door;
+    {
+        dbus::BusService bus(*connection,
+                             {.loop = loop,
+                              .door = door,
+                              .calls = calls,
+                              .table = table,
+                              .domains = domains,
+                              .lifecycle = lifecycle,
+                              .templates = templates,
+                              .doctor = doctor,
+                              .jobs = jobs,
+                              .syncObjects = {}},
+                             acceleration);
+        events.attach(&bus);
+        loop.attach(*connection);
+        ::sd_notify(0, "READY=1");
+        log::notice("ready", {{"VERSION", kVersion}});
+        loop.run();
+        ::sd_notify(0, "STOPPING=1");
+    }
+    // There is one way to end, the one that a crash takes: what is under way is undone or finished by the reconciler of
+    // the next start, and domains run on. So nothing here waits for jobs.
+    std::_Exit(EXIT_SUCCESS);
+}
+
+} // namespace
+} // namespace bulkhead
+
+int main(int argc, char** argv) {
+    const auto settings = bulkhead::readCommandLine(argc, argv);
+    if (!settings) {
+        std::fprintf(stderr, "bulkheadd: %s\n", settings.error().message.c_str());
+        return 2;
+    }
+    if (settings->showHelp) {
+        std::fputs(bulkhead::usageText().c_str(), stdout);
+        return EXIT_SUCCESS;
+    }
+    if (settings->showVersion) {
+        std::printf("bulkheadd %s\n", bulkhead::kVersion);
+        return EXIT_SUCCESS;
+    }
+    try {
+        return bulkhead::run(*settings);
+    } catch (const std::exception& error) {
+        // Not through the destructors of what was half built: the next start reconciles.
+        bulkhead::log::error("cannot go on", {{"REASON", error.what()}});
+        std::_Exit(EXIT_FAILURE);
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "settings.hpp"
+
+#include <array>
+#include <functional>
+#include <string_view>
+
+namespace bulkhead {
+namespace {
+
+struct Option {
+    std::string_view name;
+    std::string_view what;
+    std::function<void(Settings&, std::string)> set;
+};
+
+const std::array<Option, 9>& options() {
+    static const std::array<Option, 9> kOptions{{
+        {"--state-dir", "database, definitions and disks", [](Settings& s, std::string v) { s.stateDirectory = v; }},
+        {"--runtime-dir", "sockets of what runs", [](Settings& s, std::string v) { s.runtimeDirectory = v; }},
+        {"--cache-dir", "template builds", [](Settings& s, std::string v) { s.cacheDirectory = v; }},
+        {"--config-dir", "the administrator's files", [](Settings& s, std::string v) { s.configDirectory = v; }},
+        {"--data-dir", "files of the package", [](Settings& s, std::string v) { s.dataDirectory = v; }},
+        {"--libexec-dir", "helper programs", [](Settings& s, std::string v) { s.libexecDirectory = v; }},
+        {"--libvirt-uri", "the hypervisor", [](Settings& s, std::string v) { s.libvirtUri = v; }},
+        {"--image-group", "group of template images", [](Settings& s, std::string v) { s.imageGroup = v; }},
+        {"--build-user", "who builds templates", [](Settings& s, std::string v) { s.buildUser = v; }},
+    }};
+    return kOptions;
+}
+
+} // namespace
+
+Result<Settings> readCommandLine(int argc, char** argv) {
+    Settings settings;
+    settings.dataDirectory = BULKHEAD_DATA_DIR;
+    settings.libexecDirectory = BULKHEAD_LIBEXEC_DIR;
+    for (int i = 1; i < argc; ++i) {
+        const std::string word = argv[i];
+        if (word == "--help" || word == "-h") {
+            settings.showHelp = true;
+            return settings;
+        }
+        if (word == "--version") {
+            settings.showVersion = true;
+            return settings;
+        }
+        const auto equals = word.find('=');
+        const std::string name = word.substr(0, equals);
+        const Option* found = nullptr;
+        for (const auto& option : options()) {
+            found = option.name == name ? &option : found;
+        }
+        if (found == nullptr) {
+            return fail(ErrorCode::InvalidArgument, "unknown option " + name + "; see bulkheadd --help");
+        }
+        if (equals != std::string::npos) {
+            found->set(settings, word.substr(equals + 1));
+        } else if (i + 1 < argc) {
+            found->set(settings, argv[++i]);
+        } else {
+            return fail(ErrorCode::InvalidArgument, name + " needs a value");
+        }
+    }
+    return settings;
+}
+
+std::string usageText() {
+    std::string text = "Usage: bulkheadd [OPTION…]\n\nBoots each app in a microVM of its own; see bulkhead(1).\n\n";
+    for (const auto& option : options()) {
+        text += "  " + std::string(option.name) + " VALUE";
+        text += std::string(option.name.size() < 16 ? 16 - option.name.size() : 1, ' ');
+        text += std::string(option.what) + "\n";
+    }
+    return text + "  --help, --version\n";
+}
+
+} // namespace bulkhead

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.hpp"
+
+#include <filesystem>
+#include <string>
+
+namespace bulkhead {
+
+/// Where things are. Everything has its place after installation; the options are for private hosts (tests) and for
+/// people who build their own.
+struct Settings {
+    std::filesystem::path stateDirectory = "/var/lib/bulkhead";
+    std::filesystem::path runtimeDirectory = "/run/bulkhead";
+    std::filesystem::path cacheDirectory = "/var/cache/bulkhead";
+    std::filesystem::path configDirectory = "/etc/bulkhead";
+    std::filesystem::path dataDirectory;    ///< templates.d lies in it
+    std::filesystem::path libexecDirectory; ///< bulkhead-channel, bulkhead-build, bulkhead-agent
+    std::string libvirtUri = "qemu:///system";
+    std::string imageGroup = "kvm"; ///< may read templates; emulators run with it
+    std::string buildUser = "bulkhead-build";
+    bool showHelp = false;
+    bool showVersion = false;
+};
+
+/// InvalidArgument names the option.
+Result<Settings> readCommandLine(int argc, char** argv);
+std::string usageText();
+
+} // namespace bulkhead

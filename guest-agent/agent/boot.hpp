@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "protocol/session.hpp"
+
+/// The duties of a guest's first process. Each step is called once, in this order; all run before any program of the
+/// guest, so nothing here races with anybody.
+namespace bulkhead::agent::boot {
+
+/// In the initramfs: mounts /dev, /proc and /sys, and loads the modules that /modules lists as `early`.
+Status prepareKernel();
+/// Mounts the system disk (and the home disk where there is one) and makes it the root. The initramfs is emptied.
+Status enterSystem();
+/// Everything that programs expect of a running system: /run, terminals, shared memory, host name, loopback,
+/// machine-id, the user's home.
+Status prepareSystem();
+/// Loads the modules that nothing before needed.
+void loadLateModules();
+
+/// The channel token that QEMU's fw_cfg holds.
+Result<protocol::Token> readToken();
+/// The virtio-serial port; waits for the kernel to announce it.
+Result<UniqueFd> openChannel();
+
+} // namespace bulkhead::agent::boot

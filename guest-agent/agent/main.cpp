@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// bulkhead-agent: the first process of a domain (as /init), or with --connect-fd an ordinary process for tests.
+#include "agent/agent.hpp"
+#include "agent/boot.hpp"
+#include "agent/guest_system.hpp"
+#include "agent/link.hpp"
+#include "agent/small_file.hpp"
+#include "agent/transport.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <fcntl.h>
+#include <optional>
+#include <span>
+#include <string>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/reboot.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace bulkhead::agent {
+namespace {
+
+void say(const std::string& text) {
+    const std::string line = "bulkhead-agent: " + text + "\n";
+    static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
+}
+
+void fillRandom(std::span<std::byte> buffer) {
+    std::size_t have = 0;
+    while (have < buffer.size()) {
+        const ssize_t count = ::getrandom(buffer.data() + have, buffer.size() - have, 0);
+        if (count < 0 && errno != EINTR) {
+            throw std::system_error(errno, std::generic_category(), "getrandom");
+        }
+        have += count > 0 ? static_cast<std::size_t>(count) : 0;
+    }
+}
+
+/// An ordinary process (tests): nothing outside of it changes.
+class ProcessSystem final : public System {
+public:
+    [[nodiscard]] bool canChangeAccount() const override { return false; }
+    int setClock(std::int64_t) override { return EPERM; }
+    void powerOff(std::chrono::milliseconds) override {}
+};
+
+UniqueFd watchForChildren() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    ::sigaddset(&set, SIGCHLD);
+    ::sigprocmask(SIG_BLOCK, &set, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);
+    return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+void reap(Agent& agent) {
+    int status = 0;
+    for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+        agent.processEnded(pid, status);
+    }
+}
+
+/// Serves until the transport ends or a shutdown was asked for; then its grace. `lateWork` runs once, when the first
+/// session has got its first answers.
+std::optional<std::chrono::milliseconds> serve(std::unique_ptr<Transport> transport, protocol::Token token,
+                                               System& system, const std::function<void()>& lateWork) {
+    EventLoop loop;
+    const UniqueFd children = watchForChildren();
+    bool first = true;
+    Agent agent(loop, system, token, fillRandom, [&] {
+        if (std::exchange(first, false)) {
+            loop.after(std::chrono::milliseconds(100), lateWork);
+        }
+    });
+    ::explicit_bzero(token.data(), token.size());
+    Link link(loop, std::move(transport), agent.session(), [&] {
+        agent.dropAll();
+        loop.quit();
+    });
+    loop.watch(children.get(), EPOLLIN, [&](std::uint32_t) {
+        signalfd_siginfo info{};
+        while (::read(children.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+        }
+        reap(agent);
+    });
+    bool leaving = false;
+    loop.atEndOfRound([&] {
+        agent.tidy();
+        const bool more = link.pump();
+        if (agent.shutdownWanted() && !leaving) {
+            if (link.isFlushed()) {
+                loop.quit();
+                return false;
+            }
+            // A host that does not take the answer does not stop the shutdown it asked for.
+            leaving = true;
+            loop.after(std::chrono::milliseconds(500), [&loop] { loop.quit(); });
+        } else if (leaving && link.isFlushed()) {
+            loop.quit();
+        }
+        return more;
+    });
+    loop.run();
+    agent.dropAll();
+    return agent.shutdownWanted();
+}
+
+Result<protocol::Token> tokenFromFile(const std::string& path) {
+    const auto text = readSmallFile(path, 4096);
+    if (!text || text->size() != protocol::kTokenSize) {
+        return fail(ErrorCode::InvalidArgument, "The token file " + path + " does not hold 32 bytes");
+    }
+    protocol::Token token;
+    std::memcpy(token.data(), text->data(), token.size());
+    return token;
+}
+
+int runAsProcess(int fd, const std::string& tokenFile) {
+    const auto token = tokenFromFile(tokenFile);
+    if (!token) {
+        say(token.error().message);
+        return 2;
+    }
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    ProcessSystem system;
+    serve(makeSocketTransport(UniqueFd(fd)), *token, system, [] {});
+    return 0;
+}
+
+/// Nothing can be done without the channel: power off, so that the host sees a machine that ended, and why on its
+/// console.
+[[noreturn]] void giveUp(const std::string& why) {
+    say("cannot start the domain: " + why);
+    ::sync();
+    ::reboot(RB_POWER_OFF);
+    ::_exit(1);
+}
+
+[[noreturn]] void runAsInit() {
+    for (const auto& step : {boot::prepareKernel, boot::enterSystem, boot::prepareSystem}) {
+        if (const auto done = step(); !done) {
+            giveUp(done.error().message);
+        }
+    }
+    auto token = boot::readToken();
+    if (!token) {
+        giveUp(token.error().message);
+    }
+    auto port = boot::openChannel();
+    if (!port) {
+        giveUp(port.error().message);
+    }
+    // The domain is lost without the agent; its children get the ordinary score back.
+    writeKernelFile("/proc/self/oom_score_adj", "-1000");
+    GuestSystem system;
+    const auto grace = serve(makeSerialTransport(std::move(*port)), *token, system, boot::loadLateModules);
+    ::explicit_bzero(token->data(), token->size());
+    system.powerOff(grace.value_or(std::chrono::milliseconds(0)));
+    ::_exit(0);
+}
+
+/// 0, 1 and 2 must be open, or a pipe's end would get such a number and be closed by the child's dup2.
+void openStandardDescriptors() {
+    int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO) {
+        ::fcntl(fd, F_SETFD, 0);
+        fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    }
+    if (fd > STDERR_FILENO) {
+        ::close(fd);
+    }
+}
+
+int usage() {
+    say("usage: bulkhead-agent --connect-fd N --token-file FILE (or, as the first process, nothing)");
+    return 2;
+}
+
+int run(std::span<char*> arguments) {
+    if (::getpid() == 1) {
+        ::reboot(RB_DISABLE_CAD);
+        runAsInit();
+    }
+    openStandardDescriptors();
+    if (arguments.size() != 5 || std::string_view(arguments[1]) != "--connect-fd" ||
+        std::string_view(arguments[3]) != "--token-file") {
+        return usage();
+    }
+    const std::string_view number = arguments[2];
+    int fd = -1;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), fd);
+    if (error != std::errc{} || end != number.data() + number.size() || fd <= STDERR_FILENO) {
+        return usage();
+    }
+    return runAsProcess(fd, arguments[4]);
+}
+
+} // namespace
+} // namespace bulkhead::agent
+
+int main(int argc, char** argv) {
+    try {
+        return bulkhead::agent::run(std::span(argv, static_cast<std::size_t>(argc)));
+    } catch (const std::exception& fault) {
+        bulkhead::agent::say(std::string("fault: ") + fault.what());
+        if (::getpid() == 1) {
+            ::sync();
+            ::reboot(RB_POWER_OFF);
+        }
+        return 1;
+    }
+}

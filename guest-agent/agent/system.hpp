@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "protocol/agent.pb.h"
+
+#include <chrono>
+#include <cstdint>
+
+namespace bulkhead::agent {
+
+/// What the agent may do to the machine it runs on. Two implementations: a guest whose first process it is, and an
+/// ordinary process (tests), which touches nothing outside itself.
+class System {
+public:
+    virtual ~System() = default;
+    /// True: programs run as the account that the request names (`user` when it names none). False: only as the
+    /// account this process has.
+    [[nodiscard]] virtual bool canChangeAccount() const = 0;
+    /// 0 or an errno.
+    virtual int setClock(std::int64_t realtimeNs) = 0;
+    /// Ends everything. Returns only where there is no machine to power off.
+    virtual void powerOff(std::chrono::milliseconds grace) = 0;
+};
+
+/// Memory, processes and file systems of this machine.
+StatusReply readStatus();
+
+} // namespace bulkhead::agent

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+# The Debian packages that Bulkhead needs, each with its kind and its reason. Sourced, never run.
+
+package_table() {
+    cat <<'TABLE'
+build build-essential        compiler, linker, libc headers, make
+build cmake                  build description
+build ninja-build            build runner
+build ccache                 a second build is quick
+build pkg-config             finds libvirt, systemd, sodium and others
+build libsdbus-c++-dev       D-Bus in the daemon
+build libsdbus-c++-bin       generates bindings from the D-Bus contract
+build libsystemd-dev         sd-event, sd_notify, journal
+build libvirt-dev            talks to libvirt
+build libsqlite3-dev         state of the daemon
+build libtomlplusplus-dev    domain and template definitions
+build libprotobuf-dev        messages between host and guest
+build protobuf-compiler      the same
+build libcli11-dev           command line parsing
+build libfmt-dev             text formatting (GCC 12 has no <format>)
+build libexpected-dev        tl::expected, the Result type
+build libsodium-dev          token challenge, hashes
+build libzstd-dev            compressed artefacts
+build libseccomp-dev         bulkhead-channel's filter
+build libcap-ng-dev          bulkhead-channel drops its capabilities
+build nlohmann-json3-dev     --json output
+build qt6-base-dev           D-Bus in the command line; Qt Test
+build qt6-base-dev-tools     moc, bindings from the D-Bus contract
+build libgl-dev              Qt's CMake files ask for it
+run   libvirt-daemon-system  libvirtd with its system set-up
+run   libvirt-daemon         libvirtd and virtlogd
+run   libvirt-clients        virsh, for people and for the checks of the scripts
+run   qemu-system-x86        the emulator
+run   qemu-utils             qemu-img: overlays and disks
+run   dbus                   the system bus
+run   polkitd                asks the administrator
+run   uidmap                 builds templates without root
+run   mmdebstrap             builds templates
+run   e2fsprogs              makes their file systems
+run   cpio                   makes their initial RAM disks
+run   zstd                   compresses artefacts
+run   python3                starts daemons where there is no systemd
+run   util-linux             setpriv, unshare, flock
+run   iproute2               looks at the host's networks
+run   procps                 finds running daemons
+test  clang                  fuzz targets
+test  libclang-rt-14-dev     libFuzzer and the sanitizers of clang
+test  clang-format           format test
+test  clang-tidy             analysis test
+test  git                    the lint tests look at tracked files
+test  tmux                   a terminal for `bulkhead run -t`
+test  strace                 looks at what a sandboxed process may do
+TABLE
+}
+
+# package_names KIND…
+package_names() {
+    package_table | awk -v kinds=" $* " 'index(kinds, " " $1 " ") { print $2 }'
+}
+
+package_is_installed() {
+    [ "$(dpkg-query --show --showformat '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+missing_packages() {
+    local package
+    for package in $(package_names "$@"); do
+        package_is_installed "$package" || printf '%s\n' "$package"
+    done
+}
+
+# ensure_packages KIND…: installs what is missing and nothing else.
+ensure_packages() {
+    local missing
+    mapfile -t missing < <(missing_packages "$@")
+    if [ "${#missing[@]}" -eq 0 ]; then
+        note "already done: all $(package_names "$@" | wc -l) packages are there"
+        return 0
+    fi
+    local -a options=(-o Acquire::Retries=5 -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold
+        -o Dpkg::Options::=--force-confdef)
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get "${options[@]}" update
+    apt-get "${options[@]}" install --yes --no-install-recommends "${missing[@]}"
+    note "installed ${#missing[@]} packages"
+}

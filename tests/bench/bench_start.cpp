@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts and the channel's throughput, on real guests in a private host. Medians of a few runs: the machine is shared.
+#include "e2e/e2e_support.hpp"
+#include "unit/agent/host_client.hpp"
+
+#include <QFile>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <vector>
+
+namespace {
+
+using namespace bulkhead;
+using namespace bulkhead::e2e;
+
+double secondsOf(const std::function<void()>& act) {
+    const auto begin = std::chrono::steady_clock::now();
+    act();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
+Outcome must(const QStringList& command, const QByteArray& input = {}) {
+    auto outcome = run(command, input);
+    if (outcome.status != 0) {
+        throw std::runtime_error(command.join(' ').toStdString() + ": " + outcome.text().toStdString());
+    }
+    return outcome;
+}
+
+void print(const char* name, double value, const char* unit, const std::string& ratio = {}) {
+    std::printf("%s: %.3f %s%s\n", name, value, unit, ratio.empty() ? "" : (" (" + ratio + ")").c_str());
+    std::fflush(stdout);
+}
+
+std::string ratioTo(double value, double other, const char* what) {
+    char text[120];
+    std::snprintf(text, sizeof text, "%.2f of %s", value / other, what);
+    return text;
+}
+
+/// The same machine without the daemon: the XML of a running domain with files of its own, created by virsh; until the
+/// agent has proved itself.
+double bareStart() {
+    must({"bulkhead", "domain", "start", "bench"});
+    const auto name = QString::fromLatin1(run({"virsh", "list", "--name"}).output.trimmed());
+    auto xml = QString::fromUtf8(must({"virsh", "dumpxml", "--inactive", name}).output);
+    const auto id = name.mid(3);
+    const QString folder = "/var/lib/bulkhead/instances/" + id;
+    const QString bare = "/var/lib/bulkhead/bare";
+    must({"sh", "-c", "rm -rf " + bare + " && cp -a " + folder + " " + bare});
+    const auto home = QRegularExpression("/var/lib/bulkhead/homes/[^']*").match(xml).captured(0);
+    must({"cp", "-a", "--sparse=always", home, bare + "/home.img"});
+    const auto socket = QRegularExpression("/run/bulkhead/[^']*agent.sock").match(xml).captured(0);
+    must({"bulkhead", "domain", "stop", "bench"});
+    must({"qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b",
+          QRegularExpression("/var/lib/bulkhead/templates/[^']*root.img").match(xml).captured(0),
+          bare + "/system.qcow2"});
+    must({"chown", "--reference=" + bare + "/token", bare + "/system.qcow2"});
+    xml.replace(home, bare + "/home.img").replace(folder, bare).replace(socket, "/run/bulkhead/bare.sock");
+    xml.replace(id, "00000000-0000-4000-8000-000000000000");
+    QFile file("/run/bulkhead/bare.xml");
+    QFile tokenFile(bare + "/token");
+    if (!file.open(QIODevice::WriteOnly) || !tokenFile.open(QIODevice::ReadOnly)) {
+        throw std::runtime_error("cannot write the bare machine's files");
+    }
+    file.write(xml.toUtf8());
+    file.close();
+    protocol::Token token{};
+    tokenFile.read(reinterpret_cast<char*>(token.data()), static_cast<qint64>(token.size()));
+    const double seconds = secondsOf([&] {
+        must({"virsh", "create", file.fileName()});
+        UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        sockaddr_un address{.sun_family = AF_UNIX, .sun_path = "/run/bulkhead/bare.sock"};
+        if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+            throw std::runtime_error("cannot connect to the bare machine");
+        }
+        tests::HostClient client(std::move(fd), token);
+        if (!client.begin(kPatienceMs) || !client.hello()) {
+            throw std::runtime_error("the bare machine's agent does not answer");
+        }
+    });
+    must({"virsh", "destroy", "bh-00000000-0000-4000-8000-000000000000"});
+    return seconds;
+}
+
+void measure() {
+    constexpr int kRuns = 5;
+    must({"ph-daemon", "start"});
+    must({"bulkhead", "domain", "create", "bench"});
+    must({"bulkhead", "run", "--disposable", "--", "true"}); // libvirt's and the page cache's first time
+
+    std::vector<double> cold;
+    std::vector<double> bare;
+    std::vector<double> disposable;
+    for (int i = 0; i < kRuns; ++i) {
+        cold.push_back(secondsOf([] { must({"bulkhead", "domain", "start", "bench"}); }));
+        must({"bulkhead", "domain", "stop", "bench"});
+        bare.push_back(bareStart());
+        disposable.push_back(secondsOf([] { must({"bulkhead", "run", "--disposable", "--", "true"}); }));
+    }
+    const double coldStart = median(cold);
+    const double bareMedian = median(bare);
+    print("cold start of minimal to agent ready", coldStart, "s",
+          ratioTo(coldStart, bareMedian, "a bare libvirt start"));
+    print("bare libvirt start of the same XML to agent ready", bareMedian, "s");
+    print("daemon's own share of a start", (coldStart - bareMedian) * 1000, "ms");
+    print("run --disposable -- true, start to exit", median(disposable), "s",
+          ratioTo(median(disposable), coldStart, "the cold start"));
+
+    must({"bulkhead", "domain", "start", "bench"});
+    std::vector<double> warm;
+    for (int i = 0; i < kRuns; ++i) {
+        warm.push_back(secondsOf([] { must({"bulkhead", "run", "--domain", "bench", "--", "true"}); }));
+    }
+    print("run in a running domain -- true", median(warm) * 1000, "ms",
+          ratioTo(median(warm), coldStart, "the cold start"));
+
+    constexpr double kMiBytes = 200;
+    const auto throughput = [&](const QString& command) {
+        std::vector<double> rates;
+        for (int i = 0; i < 3; ++i) {
+            rates.push_back(kMiBytes / secondsOf([&] { must({"sh", "-c", command}); }));
+        }
+        return median(rates);
+    };
+    const double inside = throughput("bulkhead run --domain bench -- sh -c 'head -c 200M /dev/zero | cat >/dev/null'");
+    const double out = throughput("bulkhead run --domain bench -- head -c 200M /dev/zero >/dev/null");
+    const double in = throughput("head -c 200M /dev/zero | bulkhead run --domain bench -- sh -c 'cat >/dev/null'");
+    print("channel, guest to host", out, "MiB/s", ratioTo(out, inside, "a pipe inside the guest"));
+    print("channel, host to guest", in, "MiB/s", ratioTo(in, inside, "a pipe inside the guest"));
+    must({"bulkhead", "domain", "rm", "--force", "bench"});
+}
+
+} // namespace
+
+int main() {
+    try {
+        measure();
+        return 0;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "bench_start: %s\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ports/guest_links.hpp"
+#include "core/ports/host.hpp"
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+/// Doubles for the small ports. Each is thread-safe, and can be told to fail.
+namespace bulkhead::tests {
+
+class FakeClock final : public core::Clock {
+public:
+    std::int64_t now() override { return m_now; }
+    void advance(std::int64_t seconds) { m_now += seconds; }
+
+private:
+    std::atomic<std::int64_t> m_now{1'000'000};
+};
+
+class RecordingEvents final : public core::EventSink {
+public:
+    void domainStateChanged(const DomainId& id, core::DomainState state) override {
+        const std::lock_guard lock(m_mutex);
+        m_states[id].push_back(state);
+    }
+    void domainsChanged() override {}
+    void jobProgress(const JobId&, double) override {}
+    void jobFinished(const JobId&) override {}
+    std::vector<core::DomainState> states(const DomainId& id) {
+        const std::lock_guard lock(m_mutex);
+        return m_states[id];
+    }
+
+private:
+    std::mutex m_mutex;
+    std::map<DomainId, std::vector<core::DomainState>> m_states;
+};
+
+/// Emulators end when the test says so.
+class FakeEmulatorWatch final : public core::EmulatorWatch {
+public:
+    Status watch(const InstanceId& instance, pid_t, std::function<void()> gone) override {
+        const std::lock_guard lock(m_mutex);
+        m_watched[instance] = std::move(gone);
+        return {};
+    }
+    void forget(const InstanceId& instance) override {
+        const std::lock_guard lock(m_mutex);
+        m_watched.erase(instance);
+    }
+    void end(const InstanceId& instance) {
+        std::function<void()> gone;
+        {
+            const std::lock_guard lock(m_mutex);
+            if (const auto found = m_watched.find(instance); found != m_watched.end()) {
+                gone = std::move(found->second);
+                m_watched.erase(found);
+            }
+        }
+        if (gone) {
+            gone();
+        }
+    }
+    bool isWatched(const InstanceId& instance) {
+        const std::lock_guard lock(m_mutex);
+        return m_watched.contains(instance);
+    }
+
+private:
+    std::mutex m_mutex;
+    std::map<InstanceId, std::function<void()>> m_watched;
+};
+
+class FakeAcceleration final : public core::AccelerationProbe {
+public:
+    Outcome determine(const std::filesystem::path&, const std::filesystem::path&, bool) override {
+        return remembered();
+    }
+    Outcome remembered() override { return {core::Acceleration::Emulation, true, "a test"}; }
+};
+
+class FakeMemory final : public core::HostMemory {
+public:
+    Amount memory() override { return {16 * kGiB, 8 * kGiB}; }
+};
+
+class FakeTemplateBuilder final : public core::TemplateBuilder {
+public:
+    std::optional<Error> error;
+    std::string hash = "definition-1";
+    unsigned builds = 0;
+    unsigned discarded = 0;
+
+    Result<std::string> definitionHash(const core::TemplateDefinition&) override { return hash; }
+    Result<core::BuiltTemplate> build(const core::TemplateDefinition&, const core::ProgressSink& progress,
+                                      std::stop_token) override {
+        ++builds;
+        progress("Downloading packages", 0.5);
+        if (error) {
+            return fail(*error);
+        }
+        return core::BuiltTemplate{"/nowhere/build", hash};
+    }
+    void discard(const core::BuiltTemplate&) override { ++discarded; }
+    void removeLeftovers() override {}
+};
+
+/// Guests that answer at once, or fail as told.
+class FakeGuestLinks final : public core::GuestLinks {
+public:
+    std::optional<Error> openError;
+    std::optional<Error> adoptError;
+    unsigned adoptedExecs = 0;
+    /// Called by shutdown(): a guest that obeys ends its emulator here.
+    std::function<void(const InstanceId&)> onShutdown;
+
+    Status open(const core::GuestLinkSpec& spec, std::chrono::milliseconds, std::stop_token) override {
+        const std::lock_guard lock(m_mutex);
+        if (openError) {
+            return fail(*openError);
+        }
+        m_open.insert(spec.instance);
+        return {};
+    }
+    Result<unsigned> adopt(const InstanceId& instance) override {
+        if (adoptError) {
+            return fail(*adoptError);
+        }
+        const std::lock_guard lock(m_mutex);
+        m_open.insert(instance);
+        return adoptedExecs;
+    }
+    Result<core::ExecStreams> exec(const InstanceId&, const core::ExecRequest&) override {
+        core::ExecStreams streams;
+        streams.id = ++m_lastExec;
+        return streams;
+    }
+    Result<core::GuestStatus> status(const InstanceId&) override { return core::GuestStatus{}; }
+    Status shutdown(const InstanceId& instance, std::chrono::milliseconds) override {
+        if (onShutdown) {
+            onShutdown(instance);
+        }
+        return {};
+    }
+    void close(const InstanceId& instance) override {
+        const std::lock_guard lock(m_mutex);
+        m_open.erase(instance);
+    }
+    unsigned runningExecs(const InstanceId&) override { return 0; }
+    bool isOpen(const InstanceId& instance) {
+        const std::lock_guard lock(m_mutex);
+        return m_open.contains(instance);
+    }
+
+private:
+    std::mutex m_mutex;
+    std::set<InstanceId> m_open;
+    std::atomic<std::uint64_t> m_lastExec{0};
+};
+
+} // namespace bulkhead::tests

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/services/doctor_service.hpp"
+#include "core/services/domain_service.hpp"
+#include "core/services/emulator_monitor.hpp"
+#include "core/services/instance_launcher.hpp"
+#include "core/services/lifecycle_service.hpp"
+#include "core/services/reconciler.hpp"
+#include "core/services/template_service.hpp"
+#include "core/services/uid_leases.hpp"
+#include "core/services/worker_pool.hpp"
+#include "support/fakes/fake_host.hpp"
+#include "support/fakes/fake_hypervisor.hpp"
+#include "support/fakes/fake_image_store.hpp"
+#include "support/fakes/fake_repositories.hpp"
+
+#include <memory>
+#include <thread>
+
+namespace bulkhead::tests {
+
+/// What outlives a daemon: records, disks, emulators, guests.
+struct Outside {
+    FakeClock clock;
+    FakeDatabase database;
+    FakeDomainRepository domains{database};
+    FakeInstanceRepository instances{database};
+    FakeDefinitionStore definitions;
+    FakeTemplateStore templates;
+    FakeInstanceStore store;
+    FakeHypervisor hypervisor;
+    FakeGuestLinks links;
+    FakeEmulatorWatch watch;
+    FakeTemplateBuilder builder;
+    FakeAcceleration acceleration;
+    FakeMemory memory;
+
+    Outside() {
+        core::TemplateDefinition minimal;
+        minimal.name = "minimal";
+        minimal.systemSize = 8 * kGiB;
+        minimal.homeSize = 2 * kGiB;
+        minimal.sizes = {{"small", {512 * kMiB, 1}}, {"huge", {64 * kGiB, 8}}};
+        minimal.defaultSize = "small";
+        definitions.templates.push_back(minimal);
+        templates.add("minimal", builder.hash);
+    }
+};
+
+/// A daemon's core over fakes, composed as main() does it. Destroying one and making another over the same Outside is
+/// what a killed and restarted daemon is.
+struct Daemon {
+    explicit Daemon(Outside& world)
+        : outside(world) {
+        lifecycleForEvents = &lifecycle;
+    }
+    // Workers first: what they still run uses the services.
+    ~Daemon() { workers.reset(); }
+
+    Outside& outside;
+    RecordingEvents events;
+    std::unique_ptr<core::WorkerPool> workers = std::make_unique<core::WorkerPool>(4);
+    core::JobService jobs{*workers, events, outside.clock};
+    core::TemplateService templates{
+        {outside.definitions, outside.templates, outside.builder, outside.acceleration, outside.instances}, jobs};
+    core::DomainTable table{events};
+    core::UidLeases leases;
+    core::LifecycleService* lifecycleForEvents = nullptr;
+    core::EmulatorMonitor monitor{outside.watch,
+                                  [this](const InstanceId& id) { lifecycleForEvents->onEmulatorGone(id); }};
+    core::InstanceLauncher launcher{{outside.hypervisor, outside.store, outside.instances, outside.links,
+                                     outside.acceleration, outside.memory, outside.clock},
+                                    templates,
+                                    leases,
+                                    monitor,
+                                    table};
+    core::LifecycleService lifecycle{table,         outside.domains, outside.instances,
+                                     outside.links, launcher,        monitor,
+                                     jobs,          *workers,        std::chrono::milliseconds(20)};
+    core::DomainService domains{{outside.domains, outside.definitions, outside.store, outside.links, outside.clock},
+                                table,
+                                templates,
+                                lifecycle,
+                                jobs};
+    core::Reconciler reconciler{{outside.hypervisor, outside.store, outside.templates, outside.builder, outside.domains,
+                                 outside.instances, outside.definitions, outside.links, outside.clock},
+                                table,
+                                leases,
+                                launcher,
+                                lifecycle,
+                                monitor};
+
+    core::JobInfo wait(const JobId& id) {
+        const core::Caller root{0, {}};
+        while (true) {
+            auto info = jobs.describe(root, id);
+            if (!info) {
+                throw std::logic_error("the job vanished");
+            }
+            if (info->state != core::JobState::Running) {
+                return *info;
+            }
+            std::this_thread::yield();
+        }
+    }
+};
+
+} // namespace bulkhead::tests

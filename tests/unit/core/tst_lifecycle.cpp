@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+// Domains over fakes: start, stop, failures at each step, other people's things, and what a restarted daemon makes of
+// it.
+#include "unit/core/fake_world.hpp"
+
+#include <QTest>
+
+using namespace bulkhead;
+using namespace bulkhead::core;
+using namespace bulkhead::tests;
+
+namespace {
+
+const Caller kAlice{1000, ":1.1"};
+const Caller kMallory{1001, ":1.2"};
+const Caller kRoot{0, ":1.3"};
+
+/// Nothing of an instance is left anywhere.
+QString traces(Outside& world) {
+    QString found;
+    if (!world.hypervisor.list()->empty()) {
+        found += "emulator ";
+    }
+    if (!world.store.instancesOnDisk()->empty()) {
+        found += "files ";
+    }
+    if (!world.instances.all()->empty()) {
+        found += "record ";
+    }
+    for (const auto& [id, home] : world.store.homes) {
+        if (home.owner != 0) {
+            found += "claimed home ";
+        }
+    }
+    return found;
+}
+
+DomainId makeDomain(Daemon& daemon, const std::string& name = "work") {
+    return daemon.domains.create(kAlice, name, {}).value();
+}
+
+InstanceId startDomain(Daemon& daemon, const DomainId& id) {
+    const auto job = daemon.wait(daemon.lifecycle.start(kAlice, id).value());
+    if (job.state != JobState::Succeeded) {
+        throw std::logic_error("start: " + job.error->message);
+    }
+    return daemon.table.find(id)->instance->id;
+}
+
+DomainState stateOf(Daemon& daemon, const DomainId& id) {
+    return daemon.table.find(id)->state;
+}
+
+} // namespace
+
+class TestLifecycle : public QObject {
+    Q_OBJECT
+
+private slots:
+    void startAndStop_passThroughTheStates() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = makeDomain(daemon);
+        const auto instance = startDomain(daemon, id);
+        QVERIFY(world.links.isOpen(instance));
+        QVERIFY(world.watch.isWatched(instance));
+        QCOMPARE(world.instances.all()->front().phase, InstancePhase::Running);
+        const auto& spec = world.hypervisor.started().front();
+        QCOMPARE(spec.emulatorUid, UidLeases::emulatorUid(world.instances.all()->front().uidSlot));
+        QCOMPARE(spec.memory, Bytes{512 * kMiB});
+
+        world.links.onShutdown = [&](const InstanceId& asked) { world.watch.end(asked); };
+        const auto job = daemon.wait(daemon.lifecycle.stop(kAlice, id, {}).value());
+        QCOMPARE(job.state, JobState::Succeeded);
+        QVERIFY(!world.links.isOpen(instance));
+        QCOMPARE(traces(world), QString());
+        QCOMPARE(daemon.events.states(id), (std::vector{DomainState::Starting, DomainState::Running,
+                                                        DomainState::Stopping, DomainState::Stopped}));
+        QVERIFY(world.store.homes.contains(id));
+    }
+
+    void failedStart_leavesNothingAndSaysWhy_data() {
+        QTest::addColumn<QString>("step");
+        for (const char* step : {"prepare", "emulator", "agent", "record"}) {
+            QTest::newRow(step) << step;
+        }
+    }
+    void failedStart_leavesNothingAndSaysWhy() {
+        QFETCH(QString, step);
+        Outside world;
+        Daemon daemon(world);
+        const auto id = makeDomain(daemon);
+        const Error error{ErrorCode::NoSpace, "the broken step"};
+        if (step == "prepare") {
+            world.store.failPrepare = error;
+        } else if (step == "emulator") {
+            world.hypervisor.failNextStart(error);
+        } else if (step == "agent") {
+            world.links.openError = error;
+        } else {
+            world.database.failWrites = error;
+        }
+        const auto job = daemon.wait(daemon.lifecycle.start(kAlice, id).value());
+        world.database.failWrites.reset();
+        QCOMPARE(job.state, JobState::Failed);
+        QCOMPARE(job.error->code, ErrorCode::NoSpace);
+        QVERIFY(job.error->message.find("the broken step") != std::string::npos);
+        QCOMPARE(traces(world), QString());
+        QCOMPARE(stateOf(daemon, id), DomainState::Failed);
+        QVERIFY(daemon.table.find(id)->reason.find("the broken step") != std::string::npos);
+        // And it can be tried again.
+        world.store.failPrepare.reset();
+        world.links.openError.reset();
+        startDomain(daemon, id);
+        QCOMPARE(stateOf(daemon, id), DomainState::Running);
+    }
+
+    void sizeLargerThanTheHost_isRefusedWithNumbers() {
+        Outside world;
+        Daemon daemon(world);
+        CreateOptions options;
+        options.size = "huge";
+        const auto id = daemon.domains.create(kAlice, "work", options).value();
+        const auto job = daemon.wait(daemon.lifecycle.start(kAlice, id).value());
+        QCOMPARE(job.error->code, ErrorCode::LimitExceeded);
+        QVERIFY(job.error->message.find("64 GiB") != std::string::npos);
+        QVERIFY(job.error->message.find("16 GiB") != std::string::npos);
+    }
+
+    void create_isUndoneWhenAStepFails() {
+        Outside world;
+        Daemon daemon(world);
+        world.store.failCreateHome = Error{ErrorCode::NoSpace, "full"};
+        QCOMPARE(daemon.domains.create(kAlice, "work", {}).error().code, ErrorCode::NoSpace);
+        QVERIFY(world.domains.all()->empty());
+        world.store.failCreateHome.reset();
+        world.definitions.failSave = Error{ErrorCode::NoSpace, "full"};
+        QCOMPARE(daemon.domains.create(kAlice, "work", {}).error().code, ErrorCode::NoSpace);
+        QVERIFY(world.domains.all()->empty());
+        QVERIFY(world.store.homes.empty());
+        QVERIFY(daemon.table.all().empty());
+    }
+
+    void othersThings_doNotExist() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = makeDomain(daemon);
+        startDomain(daemon, id);
+        QCOMPARE(daemon.domains.find(kMallory, id).error().code, ErrorCode::NotFound);
+        QCOMPARE(daemon.domains.findByName(kMallory, "work").error().code, ErrorCode::NotFound);
+        QCOMPARE(daemon.domains.exec(kMallory, id, {.argv = {"id"}}).error().code, ErrorCode::NotFound);
+        QCOMPARE(daemon.domains.status(kMallory, id).error().code, ErrorCode::NotFound);
+        QCOMPARE(daemon.domains.remove(kMallory, id, true).error().code, ErrorCode::NotFound);
+        QCOMPARE(daemon.lifecycle.start(kMallory, id).error().code, ErrorCode::NotFound);
+        QCOMPARE(daemon.lifecycle.stop(kMallory, id, {}).error().code, ErrorCode::NotFound);
+        QVERIFY(daemon.domains.list(kMallory, false)->empty());
+        QCOMPARE(daemon.domains.list(kMallory, true).error().code, ErrorCode::NotAuthorized);
+        QCOMPARE(daemon.domains.list(kRoot, true)->size(), std::size_t{1});
+        // The same name is free for everybody else.
+        QVERIFY(daemon.domains.create(kMallory, "work", {}).has_value());
+        QCOMPARE(daemon.domains.create(kAlice, "work", {}).error().code, ErrorCode::AlreadyExists);
+    }
+
+    void emulatorThatDies_failsItsDomain() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = makeDomain(daemon);
+        const auto instance = startDomain(daemon, id);
+        world.hypervisor.endEmulator(instance);
+        world.watch.end(instance);
+        QTRY_COMPARE(stateOf(daemon, id), DomainState::Failed);
+        QTRY_COMPARE(traces(world), QString());
+        QVERIFY(daemon.table.find(id)->reason.find("emulator") != std::string::npos);
+    }
+
+    void guestThatBreaksTheProtocol_isCutOff() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = makeDomain(daemon);
+        const auto instance = startDomain(daemon, id);
+        daemon.lifecycle.onLinkLost(instance, "the guest broke the channel's protocol");
+        QTRY_COMPARE_WITH_TIMEOUT(stateOf(daemon, id), DomainState::Failed, 10000);
+        QCOMPARE(traces(world), QString());
+        QVERIFY(daemon.table.find(id)->reason.find("protocol") != std::string::npos);
+    }
+
+    void disposable_goesWithItsProgram() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = daemon.domains.createDisposable(kAlice, "", "").value();
+        QCOMPARE(daemon.wait(daemon.lifecycle.startDisposable(kAlice, id)).state, JobState::Succeeded);
+        const auto instance = daemon.table.find(id)->instance->id;
+        const auto exec = daemon.domains.exec(kAlice, id, {.argv = {"true"}}).value().id;
+        // The client may leave now: its program is what counts.
+        daemon.lifecycle.onClientLeft(kAlice.busName);
+        daemon.lifecycle.onExecFinished(instance, exec, 1);
+        QVERIFY(daemon.table.find(id).has_value());
+        daemon.lifecycle.onExecFinished(instance, exec, 0);
+        QTRY_VERIFY(!daemon.table.find(id));
+        QCOMPARE(traces(world), QString());
+        QVERIFY(world.domains.all()->empty());
+    }
+
+    void disposable_goesWithItsClientBeforeAProgram() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = daemon.domains.createDisposable(kAlice, "", "").value();
+        daemon.wait(daemon.lifecycle.startDisposable(kAlice, id));
+        daemon.lifecycle.onClientLeft(":1.77");
+        QVERIFY(daemon.table.find(id).has_value());
+        daemon.lifecycle.onClientLeft(kAlice.busName);
+        QTRY_VERIFY(!daemon.table.find(id));
+        QCOMPARE(traces(world), QString());
+    }
+
+    void secondOperation_isBusy() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = makeDomain(daemon);
+        const auto operation = daemon.table.beginOperation(id, "a test");
+        const auto job = daemon.wait(daemon.lifecycle.start(kAlice, id).value());
+        QCOMPARE(job.error->code, ErrorCode::Busy);
+        QVERIFY(job.error->message.find("a test") != std::string::npos);
+    }
+
+    void restart_adoptsWhatRuns() {
+        Outside world;
+        DomainId id;
+        {
+            Daemon daemon(world);
+            id = makeDomain(daemon);
+            startDomain(daemon, id);
+        }
+        world.links.adoptedExecs = 1;
+        Daemon next(world);
+        const auto report = next.reconciler.run();
+        QVERIFY(report.has_value());
+        QCOMPARE(report->adopted, 1U);
+        QCOMPARE(stateOf(next, id), DomainState::Running);
+        // A new start does not take its uid.
+        QVERIFY(*next.leases.lease() != world.instances.all()->front().uidSlot);
+        QCOMPARE(next.wait(next.lifecycle.stop(kAlice, id, {.force = true, .grace = {}}).value()).state,
+                 JobState::Succeeded);
+        QCOMPARE(traces(world), QString());
+    }
+
+    void restart_tellsWhatDied() {
+        Outside world;
+        DomainId id;
+        {
+            Daemon daemon(world);
+            id = makeDomain(daemon);
+            world.hypervisor.endEmulator(startDomain(daemon, id));
+        }
+        Daemon next(world);
+        QCOMPARE(next.reconciler.run()->ended, 1U);
+        QCOMPARE(stateOf(next, id), DomainState::Failed);
+        QVERIFY(!next.table.find(id)->reason.empty());
+        QCOMPARE(traces(world), QString());
+        // Said as well after one more restart, until it was started again.
+        Daemon third(world);
+        third.reconciler.run();
+        QCOMPARE(stateOf(third, id), DomainState::Failed);
+        startDomain(third, id);
+        Daemon fourth(world);
+        fourth.reconciler.run();
+        QCOMPARE(stateOf(fourth, id), DomainState::Running);
+    }
+
+    void restart_undoesIntents_data() {
+        QTest::addColumn<int>("phase");
+        QTest::newRow("starting") << int(InstancePhase::Starting);
+        QTest::newRow("stopping") << int(InstancePhase::Stopping);
+    }
+    void restart_undoesIntents() {
+        QFETCH(int, phase);
+        Outside world;
+        DomainId id;
+        {
+            Daemon daemon(world);
+            id = makeDomain(daemon);
+            const auto instance = startDomain(daemon, id);
+            QVERIFY(world.instances.setPhase(instance, InstancePhase(phase)).has_value());
+        }
+        Daemon next(world);
+        QCOMPARE(next.reconciler.run()->undone, 1U);
+        QCOMPARE(stateOf(next, id), DomainState::Stopped);
+        QCOMPARE(traces(world), QString());
+    }
+
+    void restart_finishesRemovals_andUndoesCreations() {
+        Outside world;
+        DomainId removing;
+        DomainId creating;
+        {
+            Daemon daemon(world);
+            removing = makeDomain(daemon, "removing");
+            creating = makeDomain(daemon, "creating");
+            makeDomain(daemon, "staying");
+            QVERIFY(world.domains.setPhase(removing, DomainRecord::Phase::Removing).has_value());
+            QVERIFY(world.domains.setPhase(creating, DomainRecord::Phase::Creating).has_value());
+        }
+        Daemon next(world);
+        QVERIFY(next.reconciler.run().has_value());
+        QCOMPARE(next.table.all().size(), std::size_t{1});
+        QCOMPARE(next.table.all().front().record.name, std::string("staying"));
+        QCOMPARE(world.domains.all()->size(), std::size_t{1});
+        QCOMPARE(world.store.homes.size(), std::size_t{1});
+        QCOMPARE(world.definitions.domains.size(), std::size_t{1});
+    }
+
+    void restart_removesDisposablesThatAreDone() {
+        Outside world;
+        {
+            Daemon daemon(world);
+            const auto id = daemon.domains.createDisposable(kAlice, "", "").value();
+            daemon.wait(daemon.lifecycle.startDisposable(kAlice, id));
+        }
+        world.links.adoptedExecs = 0;
+        Daemon next(world);
+        QVERIFY(next.reconciler.run().has_value());
+        QVERIFY(next.table.all().empty());
+        QCOMPARE(traces(world), QString());
+    }
+
+    void restart_leavesForeignEmulatorsAlone() {
+        Outside world;
+        const auto foreign = randomId<InstanceId>();
+        world.hypervisor.addRunning({foreign, 1, false});
+        Daemon daemon(world);
+        QCOMPARE(daemon.reconciler.run()->foreign, 1U);
+        QVERIFY(world.hypervisor.isRunning(foreign));
+    }
+
+    void restart_withoutHypervisor_changesNothing() {
+        Outside world;
+        DomainId id;
+        {
+            Daemon daemon(world);
+            id = makeDomain(daemon);
+            startDomain(daemon, id);
+        }
+        world.hypervisor.setReachable(false);
+        Daemon next(world);
+        QCOMPARE(next.reconciler.run().error().code, ErrorCode::Unavailable);
+        QCOMPARE(world.instances.all()->size(), std::size_t{1});
+        QCOMPARE(world.store.instancesOnDisk()->size(), std::size_t{1});
+    }
+
+    void brokenDefinition_isToldAtStart() {
+        Outside world;
+        DomainId id;
+        {
+            Daemon daemon(world);
+            id = makeDomain(daemon);
+        }
+        world.definitions.domains.clear();
+        world.definitions.problems = {{ErrorCode::InvalidArgument, "/state/1000/work.toml:3:1: unknown key"}};
+        Daemon next(world);
+        next.reconciler.run();
+        const auto job = next.wait(next.lifecycle.start(kAlice, id).value());
+        QCOMPARE(job.error->code, ErrorCode::InvalidArgument);
+        QVERIFY(job.error->message.find("work.toml:3:1") != std::string::npos);
+        QVERIFY(world.store.homes.contains(id));
+    }
+
+    void templates_buildOnlyWhenSomethingChanged() {
+        Outside world;
+        Daemon daemon(world);
+        QCOMPARE(daemon.templates.build(kAlice, "minimal", false).error().code, ErrorCode::NotAuthorized);
+        QCOMPARE(daemon.templates.build(kRoot, "nothing", false).error().code, ErrorCode::NotFound);
+        auto job = daemon.wait(daemon.templates.build(kRoot, "minimal", false).value());
+        QVERIFY(!std::get<TemplateBuildResult>(job.result).built);
+        QCOMPARE(world.builder.builds, 0U);
+        world.builder.hash = "definition-2";
+        QVERIFY(daemon.templates.find("minimal")->isStale);
+        job = daemon.wait(daemon.templates.build(kRoot, "minimal", false).value());
+        QVERIFY(std::get<TemplateBuildResult>(job.result).built);
+        QVERIFY(!daemon.templates.find("minimal")->isStale);
+        world.builder.error = Error{ErrorCode::HostFailure, "no such package"};
+        job = daemon.wait(daemon.templates.build(kRoot, "minimal", true).value());
+        QCOMPARE(job.state, JobState::Failed);
+        QVERIFY(job.error->message.find("no such package") != std::string::npos);
+        QVERIFY(daemon.templates.find("minimal")->installed.has_value());
+    }
+};
+
+QTEST_GUILESS_MAIN(TestLifecycle)
+#include "tst_lifecycle.moc"
