@@ -50,7 +50,7 @@ std::optional<BuildProgress> parseBuildProgress(std::string_view line) {
     return BuildProgress{escapeUntrusted(line.empty() ? word : line, 200), fraction};
 }
 
-Result<std::string> ProgramTemplateBuilder::digestOf(const std::filesystem::path& file) {
+Result<std::string> ProcessTemplateBuilder::digestOf(const std::filesystem::path& file) {
     struct stat status {};
     if (::stat(file.c_str(), &status) != 0) {
         return failErrno("cannot read " + file.string(), errno);
@@ -73,7 +73,7 @@ Result<std::string> ProgramTemplateBuilder::digestOf(const std::filesystem::path
     return digest;
 }
 
-Result<std::string> ProgramTemplateBuilder::definitionHash(const core::TemplateDefinition& definition) {
+Result<std::string> ProcessTemplateBuilder::definitionHash(const core::TemplateDefinition& definition) {
     Digest digest;
     digest.addNumber(kBuilderRevision);
     digest.addText(definition.name);
@@ -98,27 +98,26 @@ Result<std::string> ProgramTemplateBuilder::definitionHash(const core::TemplateD
     return digest.finish();
 }
 
-Result<process::Identity> ProgramTemplateBuilder::buildIdentity() const {
+Result<process::Identity> ProcessTemplateBuilder::buildIdentity() const {
     const long hint = ::sysconf(_SC_GETPW_R_SIZE_MAX);
     std::vector<char> buffer(hint > 0 ? static_cast<std::size_t>(hint) : 16384);
     passwd entry{};
     passwd* found = nullptr;
-    if (::getpwnam_r(m_options.buildUser.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
-        found == nullptr) {
+    if (::getpwnam_r(m_options.user.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr) {
         return fail(ErrorCode::Unavailable,
-                    "there is no user \"" + m_options.buildUser +
+                    "there is no user \"" + m_options.user +
                         "\" to build templates as; make it: systemd-sysusers, or: adduser --system "
                         "--group --no-create-home " +
-                        m_options.buildUser + " (it needs ranges in /etc/subuid and /etc/subgid)");
+                        m_options.user + " (it needs ranges in /etc/subuid and /etc/subgid)");
     }
     if (found->pw_uid == 0) {
         return fail(ErrorCode::Unavailable,
-                    "templates are never built as root, but \"" + m_options.buildUser + "\" has uid 0");
+                    "templates are never built as root, but \"" + m_options.user + "\" has uid 0");
     }
     return process::Identity{found->pw_uid, found->pw_gid};
 }
 
-process::ProcessSpec ProgramTemplateBuilder::specFor(const core::TemplateDefinition& definition,
+process::ProcessSpec ProcessTemplateBuilder::specFor(const core::TemplateDefinition& definition,
                                                      const std::filesystem::path& folder,
                                                      const process::Identity& identity) const {
     process::ProcessSpec spec;
@@ -135,7 +134,7 @@ process::ProcessSpec ProgramTemplateBuilder::specFor(const core::TemplateDefinit
     spec.environment = process::toolEnvironment();
     spec.environment.push_back("HOME=" + folder.string());
     spec.environment.push_back("TMPDIR=" + folder.string());
-    spec.environment.push_back("USER=" + m_options.buildUser);
+    spec.environment.push_back("USER=" + m_options.user);
     if (::geteuid() != identity.uid) {
         spec.identity = identity;
     }
@@ -148,7 +147,7 @@ process::ProcessSpec ProgramTemplateBuilder::specFor(const core::TemplateDefinit
     return spec;
 }
 
-Result<core::BuiltTemplate> ProgramTemplateBuilder::build(const core::TemplateDefinition& definition,
+Result<core::BuiltTemplate> ProcessTemplateBuilder::build(const core::TemplateDefinition& definition,
                                                           const core::ProgressSink& progress, std::stop_token cancel) {
     const auto identity = buildIdentity();
     if (!identity) {
@@ -158,15 +157,15 @@ Result<core::BuiltTemplate> ProgramTemplateBuilder::build(const core::TemplateDe
     if (!hash) {
         return fail(hash.error());
     }
-    if (auto room = checkSpace(m_space, m_options.workFolder, kBuildNeeds, "building a template"); !room) {
+    if (auto room = checkSpace(m_space, m_options.workDirectory, kBuildNeeds, "building a template"); !room) {
         return fail(room.error());
     }
     std::error_code error;
-    std::filesystem::create_directories(m_options.workFolder, error);
-    if (auto ready = ensureFolder(m_options.workFolder, {0711, ::geteuid(), ::getegid()}); !ready) {
+    std::filesystem::create_directories(m_options.workDirectory, error);
+    if (auto ready = ensureFolder(m_options.workDirectory, {0711, ::geteuid(), ::getegid()}); !ready) {
         return fail(ready.error());
     }
-    const std::filesystem::path folder = m_options.workFolder / randomUuidText();
+    const std::filesystem::path folder = m_options.workDirectory / randomUuidText();
     ScopeGuard undo([&] { discard({folder, {}}); });
     if (auto made = makeFolder(folder, {0700, identity->uid, identity->gid}); !made) {
         return fail(made.error());
@@ -188,8 +187,8 @@ Result<core::BuiltTemplate> ProgramTemplateBuilder::build(const core::TemplateDe
     return core::BuiltTemplate{folder, std::move(*hash)};
 }
 
-void ProgramTemplateBuilder::discard(const core::BuiltTemplate& built) {
-    if (built.directory.parent_path() != m_options.workFolder) {
+void ProcessTemplateBuilder::discard(const core::BuiltTemplate& built) {
+    if (built.directory.parent_path() != m_options.workDirectory) {
         return; // nothing that we made
     }
     if (auto removed = removeTree(built.directory); !removed) {
@@ -197,14 +196,14 @@ void ProgramTemplateBuilder::discard(const core::BuiltTemplate& built) {
     }
 }
 
-void ProgramTemplateBuilder::removeLeftovers() {
-    const auto names = listFolder(m_options.workFolder);
+void ProcessTemplateBuilder::removeLeftovers() {
+    const auto names = listFolder(m_options.workDirectory);
     if (!names) {
         log::warning("builds that were interrupted cannot be removed", {{"ERROR", names.error().message}});
         return;
     }
     for (const std::string& name : *names) {
-        discard({m_options.workFolder / name, {}});
+        discard({m_options.workDirectory / name, {}});
     }
 }
 

@@ -16,18 +16,18 @@
 namespace bulkhead::imaging {
 
 /// core::TemplateBuilder that runs the program bulkhead-build as an unprivileged user in a folder of its own.
-class ProgramTemplateBuilder final : public core::TemplateBuilder {
+class ProcessTemplateBuilder final : public core::TemplateBuilder {
 public:
     struct Options {
-        std::filesystem::path workFolder; ///< /var/cache/bulkhead/build
-        std::filesystem::path program;    ///< bulkhead-build
-        std::filesystem::path agent;      ///< the guest agent's binary
-        /// Further files that a build depends on (scripts of bulkhead-build).
-        std::vector<std::filesystem::path> inputs;
-        std::string buildUser = "bulkhead-build";
+        std::filesystem::path program;       ///< bulkhead-build
+        std::filesystem::path agent;         ///< the guest agent's binary
+        std::filesystem::path workDirectory; ///< /var/cache/bulkhead/build
+        std::string user = "bulkhead-build"; ///< whom builds run as
+        /// Further files that a build depends on.
+        std::vector<std::filesystem::path> inputs = {};
         std::chrono::milliseconds timeout{std::chrono::minutes(45)};
     };
-    explicit ProgramTemplateBuilder(Options options, SpaceProbe space = fileSystemSpace)
+    explicit ProcessTemplateBuilder(Options options, SpaceProbe space = fileSystemSpace)
         : m_options(std::move(options))
         , m_space(std::move(space)) {}
 

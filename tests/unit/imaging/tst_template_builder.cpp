@@ -42,7 +42,7 @@ private slots:
         QCOMPARE(::chmod(m_root.c_str(), 0755), 0);
         std::ofstream(m_root / "agent") << "agent";
         program("exit 0");
-        m_options = {m_root / "work/build",   m_root / "bulkhead-build", m_root / "agent", {}, "nobody",
+        m_options = {m_root / "bulkhead-build", m_root / "agent", m_root / "work/build", "nobody", {},
                      std::chrono::seconds(30)};
     }
 
@@ -53,7 +53,7 @@ private slots:
         program("id -un >\"$2/packages.txt\"; pwd >>\"$2/packages.txt\"; stat -c '%U %a' \"$2\" >>\"$2/packages.txt\"\n"
                 "env | sort >\"$2/env\"; printf '%s\\n' \"$@\" >\"$2/arguments\"\n"
                 "echo 'PHASE packages 0.5 Installing' >&3; echo nonsense >&3; echo 'PHASE disk 1' >&3");
-        auto builder = ProgramTemplateBuilder(m_options, roomy);
+        auto builder = ProcessTemplateBuilder(m_options, roomy);
         std::vector<std::pair<std::string, double>> steps;
         const auto built = builder.build(
             definition(), [&](const std::string& phase, double fraction) { steps.emplace_back(phase, fraction); }, {});
@@ -70,7 +70,7 @@ private slots:
         QCOMPARE(steps, (std::vector<std::pair<std::string, double>>{{"Installing", 0.5}, {"disk", 1.0}}));
         QCOMPARE(built->definitionHash, *builder.definitionHash(definition()));
         builder.discard(*built);
-        QCOMPARE(entriesOf(m_options.workFolder), std::size_t{0});
+        QCOMPARE(entriesOf(m_options.workDirectory), std::size_t{0});
     }
     void failedBuild_showsWhyAndLeavesNothing() {
         if (::geteuid() != 0) {
@@ -78,11 +78,11 @@ private slots:
         }
         program("mkdir -p \"$2/tree/deep\"; touch \"$2/tree/deep/file\"; chmod 0 \"$2/tree\"\n"
                 "printf 'E: cannot find \\033[31mgit\\033[0m\\n' >&2; exit 1");
-        const auto built = ProgramTemplateBuilder(m_options, roomy).build(definition(), {}, {});
+        const auto built = ProcessTemplateBuilder(m_options, roomy).build(definition(), {}, {});
         QVERIFY(!built);
         QCOMPARE(built.error().message,
                  std::string("bulkhead-build failed (exit status 1): E: cannot find \\x1b[31mgit\\x1b[0m"));
-        QCOMPARE(entriesOf(m_options.workFolder), std::size_t{0});
+        QCOMPARE(entriesOf(m_options.workDirectory), std::size_t{0});
     }
     void cancelledBuild_endsAndLeavesNothing() {
         if (::geteuid() != 0) {
@@ -91,44 +91,44 @@ private slots:
         program("touch \"$2/half\"; echo 'PHASE x 0.1 Waiting' >&3; sleep 100");
         std::stop_source source;
         const auto built =
-            ProgramTemplateBuilder(m_options, roomy)
+            ProcessTemplateBuilder(m_options, roomy)
                 .build(
                     definition(), [&](const std::string&, double) { source.request_stop(); }, source.get_token());
         QCOMPARE(built.error().code, ErrorCode::Cancelled);
-        QCOMPARE(entriesOf(m_options.workFolder), std::size_t{0});
+        QCOMPARE(entriesOf(m_options.workDirectory), std::size_t{0});
     }
     void noBuildUser_saysHowToMakeIt() {
-        m_options.buildUser = "no-such-user";
-        const auto built = ProgramTemplateBuilder(m_options, roomy).build(definition(), {}, {});
+        m_options.user = "no-such-user";
+        const auto built = ProcessTemplateBuilder(m_options, roomy).build(definition(), {}, {});
         QCOMPARE(built.error().code, ErrorCode::Unavailable);
         QVERIFY(built.error().message.find("systemd-sysusers") != std::string::npos);
-        m_options.buildUser = "root";
-        QVERIFY(ProgramTemplateBuilder(m_options, roomy)
+        m_options.user = "root";
+        QVERIFY(ProcessTemplateBuilder(m_options, roomy)
                     .build(definition(), {}, {})
                     .error()
                     .message.find("never built as root") != std::string::npos);
-        QVERIFY(!fs::exists(m_options.workFolder));
+        QVERIFY(!fs::exists(m_options.workDirectory));
     }
     void noSpace_isRefusedFirst() {
         const SpaceProbe tight = [](const fs::path&) -> Result<Space> { return Space{100 * kGiB, 2 * kGiB}; };
-        QCOMPARE(ProgramTemplateBuilder(m_options, tight).build(definition(), {}, {}).error().code, ErrorCode::NoSpace);
-        QVERIFY(!fs::exists(m_options.workFolder));
+        QCOMPARE(ProcessTemplateBuilder(m_options, tight).build(definition(), {}, {}).error().code, ErrorCode::NoSpace);
+        QVERIFY(!fs::exists(m_options.workDirectory));
     }
     void leftovers_goAway_othersStay() {
-        fs::create_directories(m_options.workFolder / "crashed/tree");
+        fs::create_directories(m_options.workDirectory / "crashed/tree");
         fs::create_directories(m_root / "precious");
-        ProgramTemplateBuilder builder(m_options, roomy);
+        ProcessTemplateBuilder builder(m_options, roomy);
         builder.discard({m_root / "precious", ""});
         builder.discard({"/", ""});
         QVERIFY(fs::exists(m_root / "precious"));
         builder.removeLeftovers();
-        QCOMPARE(entriesOf(m_options.workFolder), std::size_t{0});
-        m_options.workFolder = m_root / "absent";
-        ProgramTemplateBuilder(m_options, roomy).removeLeftovers();
+        QCOMPARE(entriesOf(m_options.workDirectory), std::size_t{0});
+        m_options.workDirectory = m_root / "absent";
+        ProcessTemplateBuilder(m_options, roomy).removeLeftovers();
     }
 
     void hash_dependsOnWhatABuildSees() {
-        ProgramTemplateBuilder builder(m_options, roomy);
+        ProcessTemplateBuilder builder(m_options, roomy);
         const std::string before = *builder.definitionHash(definition());
         QCOMPARE(before.size(), std::size_t{64});
         auto same = definition();
@@ -186,7 +186,7 @@ private slots:
     void templatesProbe_saysWhatToBuild() {
         FakeDefinitionStore definitions;
         FakeTemplateStore store;
-        ProgramTemplateBuilder builder(m_options, roomy);
+        ProcessTemplateBuilder builder(m_options, roomy);
         TemplatesProbe probe(definitions, store, builder);
         QCOMPARE(probe.examine(false)[0].status, core::FindingStatus::Problem); // none defined
         definitions.templates = {definition()};
@@ -225,7 +225,7 @@ private:
 
     std::unique_ptr<QTemporaryDir> m_temporary;
     fs::path m_root;
-    ProgramTemplateBuilder::Options m_options;
+    ProcessTemplateBuilder::Options m_options;
 };
 
 QTEST_GUILESS_MAIN(TestTemplateBuilder)
