@@ -93,6 +93,10 @@ int run(const Settings& settings) {
 
     std::filesystem::create_directories(settings.stateDirectory);
     std::filesystem::create_directories(settings.runtimeDirectory);
+    const imaging::ImageLayout layout(settings.stateDirectory, settings.runtimeDirectory, imageGroup);
+    if (const auto ready = layout.prepare(); !ready) {
+        throw StartFailure(ready.error().message);
+    }
     const auto database = orFail(storage::Database::open(settings.stateDirectory / "bulkhead.db"));
     storage::SqliteDomainRepository domainRepository(*database);
     storage::SqliteInstanceRepository instanceRepository(*database);
@@ -107,11 +111,8 @@ int run(const Settings& settings) {
     hypervisor::AccelerationSelfTest acceleration(
         {.cacheFile = settings.stateDirectory / "acceleration", .uid = trialUid, .gid = imageGroup});
 
-    imaging::FileTemplateStore templateStore({.stateDirectory = settings.stateDirectory, .imageGroup = imageGroup});
-    imaging::FileInstanceStore instanceStore({.stateDirectory = settings.stateDirectory,
-                                              .runtimeDirectory = settings.runtimeDirectory,
-                                              .imageGroup = imageGroup},
-                                             templateStore);
+    imaging::FileTemplateStore templateStore(layout, clock);
+    imaging::FileInstanceStore instanceStore(layout);
     imaging::ProcessTemplateBuilder builder({.program = settings.libexecDirectory / "bulkhead-build",
                                              .agent = settings.libexecDirectory / "bulkhead-agent",
                                              .workDirectory = settings.cacheDirectory / "build",
@@ -153,8 +154,10 @@ int run(const Settings& settings) {
                                  .clock = clock},
                                 table, templates, lifecycle, jobs);
     hypervisor::LibvirtProbe libvirtProbe(libvirt, acceleration, {.uid = trialUid, .gid = imageGroup});
-    imaging::DiskProbe diskProbe(instanceStore, templates, memory);
-    core::DoctorService doctor({&libvirtProbe, &diskProbe}, jobs);
+    imaging::DiskProbe diskProbe(settings.stateDirectory);
+    imaging::MemoryProbe memoryProbe(memory, definitions);
+    imaging::TemplatesProbe templatesProbe(definitions, templateStore, builder);
+    core::DoctorService doctor({&libvirtProbe, &diskProbe, &memoryProbe, &templatesProbe}, jobs);
 
     core::Reconciler reconciler({.hypervisor = hypervisor,
                                  .store = instanceStore,

@@ -62,7 +62,7 @@ public:
     virtual ~DefinitionStore() = default;
     struct Loaded {
         std::vector<DomainDefinition> domains;
-        std::vector<Error> problems; ///< one per bad file: file:line:column, what, and what to do
+        std::vector<Error> problems; ///< at least one per bad file: file:line:column, what, and what to do
     };
     /// Reads /etc/bulkhead/domains.d/NAME.toml and the state folder's domains/UID/NAME.toml.
     virtual Loaded loadDomains() = 0;

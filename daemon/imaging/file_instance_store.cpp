@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "imaging/file_instance_store.hpp"
+
+#include "base/log.hpp"
+#include "base/scope_guard.hpp"
+#include "imaging/overlays.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace bulkhead::imaging {
+
+namespace {
+
+/// In an instance's folder: the id of the domain whose home it has claimed. Written before the claim, so that the home
+/// finds its way back even when the record of the instance is lost.
+constexpr const char* kClaimName = "claim";
+/// What a start writes at once: two empty overlays and small files.
+constexpr Bytes kInstanceNeeds = 4 * kMiB;
+constexpr std::size_t kIdLength = 36;
+
+std::string_view tokenBytes(const core::GuestToken& token) {
+    const void* const data = token.data();
+    return {static_cast<const char*>(data), token.size()};
+}
+
+template <class IdType> Result<std::vector<IdType>> idsIn(const std::filesystem::path& folder) {
+    const auto names = listFolder(folder);
+    if (!names) {
+        return fail(names.error());
+    }
+    std::vector<IdType> ids;
+    for (const std::string& name : *names) {
+        if (auto id = IdType::parse(name)) {
+            ids.push_back(*id);
+        }
+    }
+    return ids;
+}
+
+} // namespace
+
+Status FileInstanceStore::createHome(const DomainId& domain, Bytes size) {
+    const std::lock_guard lock(m_homes);
+    if (auto ready = m_layout.prepare(); !ready) {
+        return ready;
+    }
+    const std::filesystem::path folder = m_layout.homeFolder(domain);
+    if (isThere(folder)) {
+        return fail(ErrorCode::AlreadyExists, "domain " + domain.text() + " has a home disk already");
+    }
+    if (auto room = checkSpace(m_space, m_layout.state(), kHomeFileSystemNeeds, "making a home disk"); !room) {
+        return room;
+    }
+    const std::filesystem::path temporary = m_layout.homes() / (".new-" + domain.text());
+    ScopeGuard undo([&] { [[maybe_unused]] const Status removed = removeTree(temporary); });
+    const Status made = removeTree(temporary)
+                            .and_then([&] { return makeFolder(temporary, m_layout.sharedFolder()); })
+                            .and_then([&] { return makeHomeFileSystem(temporary / "home.img", size); })
+                            .and_then([&] { return setAccess(temporary / "home.img", m_layout.privateFile()); })
+                            .and_then([&] { return syncPath(temporary); })
+                            .and_then([&] { return renamePath(temporary, folder); })
+                            .and_then([&] { return syncPath(m_layout.homes()); });
+    return made;
+}
+
+Status FileInstanceStore::removeHome(const DomainId& domain) {
+    const std::lock_guard lock(m_homes);
+    const std::filesystem::path folder = m_layout.homeFolder(domain);
+    if (!isThere(folder)) {
+        return {};
+    }
+    // First out of sight: a crash in the middle leaves something that removeLeftovers() takes, not half a home.
+    const std::filesystem::path going = m_layout.homes() / (".old-" + domain.text());
+    return removeTree(going)
+        .and_then([&] { return renamePath(folder, going); })
+        .and_then([&] { return syncPath(m_layout.homes()); })
+        .and_then([&] { return removeTree(going); });
+}
+
+Result<core::Disk> FileInstanceStore::makeSystem(const core::InstancePlan& plan,
+                                                 const std::filesystem::path& templateFolder) const {
+    const std::filesystem::path overlay = m_layout.instance(plan.instance) / "system.qcow2";
+    const std::filesystem::path base = templateFolder / "root.img";
+    const Status made =
+        makeOverlay(overlay, base).and_then([&] { return setAccess(overlay, emulatorFile(plan, 0600)); });
+    if (!made) {
+        return fail(made.error());
+    }
+    return core::Disk{{{overlay, core::DiskFormat::Qcow2}, {base, core::DiskFormat::Raw}}};
+}
+
+std::optional<DomainId> FileInstanceStore::claimedBy(const InstanceId& instance) const {
+    const std::filesystem::path file = m_layout.instance(instance) / kClaimName;
+    const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    std::string text(kIdLength, '\0');
+    if (!fd || ::read(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(kIdLength)) {
+        return std::nullopt;
+    }
+    return DomainId::parse(text);
+}
+
+Result<std::optional<InstanceId>> FileInstanceStore::claimantOf(const DomainId& domain) const {
+    const auto ids = idsIn<InstanceId>(m_layout.instances());
+    if (!ids) {
+        return fail(ids.error());
+    }
+    const auto found = std::find_if(ids->begin(), ids->end(), [&](const auto& id) { return claimedBy(id) == domain; });
+    return found == ids->end() ? std::optional<InstanceId>{} : std::optional(*found);
+}
+
+Result<core::Disk> FileInstanceStore::claimHome(const core::InstancePlan& plan, const DomainId& domain) const {
+    const std::filesystem::path image = m_layout.homeImage(domain);
+    if (!isThere(image)) {
+        return fail(ErrorCode::NotFound, "domain " + domain.text() + " has no home disk");
+    }
+    // Two emulators on one file system destroy it.
+    const auto claimant = claimantOf(domain);
+    if (!claimant) {
+        return fail(claimant.error());
+    }
+    if (*claimant) {
+        return fail(ErrorCode::Busy, "the home disk of domain " + domain.text() + " is in use by instance " +
+                                         (*claimant)->text() + "; stop that first");
+    }
+    const std::filesystem::path claim = m_layout.instance(plan.instance) / kClaimName;
+    const Access forRoot{0400, m_layout.privateFile().uid, m_layout.privateFile().gid};
+    if (auto noted = writeNewFile(claim, domain.text(), forRoot, false); !noted) {
+        return fail(noted.error());
+    }
+    if (auto given = setAccess(image, emulatorFile(plan, 0600)); !given) {
+        // Nothing was claimed, so nothing must be given back: the image may be what setAccess() refuses to touch.
+        [[maybe_unused]] const Status removed = removeTree(claim);
+        return fail(given.error());
+    }
+    return core::Disk{{{image, core::DiskFormat::Raw}}};
+}
+
+Result<std::filesystem::path> FileInstanceStore::homeBase(Bytes size) {
+    std::filesystem::path base = m_layout.homeBase(size);
+    if (isThere(base)) {
+        return base;
+    }
+    if (auto room = checkSpace(m_space, m_layout.state(), kHomeFileSystemNeeds, "making a home disk"); !room) {
+        return fail(room.error());
+    }
+    const std::filesystem::path temporary = m_layout.bases() / (".new-" + randomUuidText());
+    ScopeGuard undo([&] { [[maybe_unused]] const Status removed = removeTree(temporary); });
+    const Status made = makeHomeFileSystem(temporary, size)
+                            .and_then([&] { return setAccess(temporary, m_layout.sharedFile()); })
+                            .and_then([&] { return renamePath(temporary, base); })
+                            .and_then([&] { return syncPath(m_layout.bases()); });
+    if (!made) {
+        return fail(made.error());
+    }
+    undo.dismiss();
+    return base;
+}
+
+Result<core::Disk> FileInstanceStore::makeFreshHome(const core::InstancePlan& plan) {
+    const auto base = homeBase(plan.homeSize);
+    if (!base) {
+        return fail(base.error());
+    }
+    const std::filesystem::path overlay = m_layout.instance(plan.instance) / "home.qcow2";
+    const Status made =
+        makeOverlay(overlay, *base).and_then([&] { return setAccess(overlay, emulatorFile(plan, 0600)); });
+    if (!made) {
+        return fail(made.error());
+    }
+    return core::Disk{{{overlay, core::DiskFormat::Qcow2}, {*base, core::DiskFormat::Raw}}};
+}
+
+Result<core::InstanceFiles> FileInstanceStore::prepareInstance(const core::InstancePlan& plan) {
+    if (plan.emulatorUid == 0) {
+        return fail(ErrorCode::InvalidArgument, "an emulator must not run as root");
+    }
+    const auto templateFolder = m_layout.templateVersion(plan.templateName, plan.templateVersion);
+    if (!templateFolder) {
+        return fail(templateFolder.error());
+    }
+    if (!isThere(*templateFolder)) {
+        return fail(ErrorCode::NotFound, "template \"" + plan.templateName + "\" version " + plan.templateVersion +
+                                             " is not installed any more; start the domain again");
+    }
+    if (auto ready = m_layout.prepare(); !ready) {
+        return fail(ready.error());
+    }
+    if (auto room = checkSpace(m_space, m_layout.state(), kInstanceNeeds, "starting a domain"); !room) {
+        return fail(room.error());
+    }
+    const std::filesystem::path folder = m_layout.instance(plan.instance);
+    const std::filesystem::path runtime = m_layout.runtimeInstance(plan.instance);
+    if (auto made = makeFolder(folder, m_layout.sharedFolder()); !made) {
+        return fail(made.error());
+    }
+    ScopeGuard undo([&] {
+        if (auto removed = removeInstance(plan.instance, std::nullopt); !removed) {
+            log::warning("files of a failed start cannot be removed",
+                         {{"INSTANCE", plan.instance.text()}, {"ERROR", removed.error().message}});
+        }
+    });
+
+    core::InstanceFiles files;
+    auto system = makeSystem(plan, *templateFolder);
+    if (!system) {
+        return fail(system.error());
+    }
+    files.system = std::move(*system);
+    {
+        const std::lock_guard lock(m_homes);
+        auto home = plan.keptHome ? claimHome(plan, *plan.keptHome) : makeFreshHome(plan);
+        if (!home) {
+            return fail(home.error());
+        }
+        files.home = std::move(*home);
+    }
+    files.kernel = *templateFolder / "vmlinuz";
+    files.initrd = *templateFolder / "initrd.img";
+    files.tokenFile = folder / "token";
+    files.agentSocket = runtime / "agent.sock";
+    files.emulatorGid = m_layout.emulatorGroup();
+    const Status rest =
+        writeNewFile(files.tokenFile, tokenBytes(plan.token), emulatorFile(plan, 0400), false).and_then([&] {
+            return makeFolder(runtime, m_layout.privateFolder());
+        });
+    if (!rest) {
+        return fail(rest.error());
+    }
+    undo.dismiss();
+    return files;
+}
+
+Status FileInstanceStore::releaseHome(const DomainId& domain) const {
+    const Status released = setAccess(m_layout.homeImage(domain), m_layout.privateFile());
+    if (!released && released.error().code == ErrorCode::NotFound) {
+        return {};
+    }
+    return released;
+}
+
+Status FileInstanceStore::removeInstance(const InstanceId& instance, const std::optional<DomainId>& keptHome) {
+    const std::optional<DomainId> claimed = claimedBy(instance);
+    for (const auto& home : {claimed, keptHome}) {
+        if (!home) {
+            continue;
+        }
+        // A home that another instance has claimed since is not ours to give back.
+        const auto claimant = claimantOf(*home);
+        if (!claimant) {
+            return fail(claimant.error());
+        }
+        if (*claimant && **claimant != instance) {
+            continue;
+        }
+        if (auto released = releaseHome(*home); !released) {
+            return released;
+        }
+    }
+    return removeTree(m_layout.runtimeInstance(instance)).and_then([&] {
+        return removeTree(m_layout.instance(instance));
+    });
+}
+
+Result<std::vector<InstanceId>> FileInstanceStore::instancesOnDisk() {
+    auto ids = idsIn<InstanceId>(m_layout.instances());
+    const auto running = idsIn<InstanceId>(m_layout.runtimeInstances());
+    if (!ids || !running) {
+        return fail(!ids ? ids.error() : running.error());
+    }
+    ids->insert(ids->end(), running->begin(), running->end());
+    std::sort(ids->begin(), ids->end());
+    ids->erase(std::unique(ids->begin(), ids->end()), ids->end());
+    return ids;
+}
+
+Result<std::vector<DomainId>> FileInstanceStore::homesOnDisk() {
+    return idsIn<DomainId>(m_layout.homes());
+}
+
+} // namespace bulkhead::imaging

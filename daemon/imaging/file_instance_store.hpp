@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ports/image_store.hpp"
+#include "imaging/disk_space.hpp"
+#include "imaging/image_layout.hpp"
+
+#include <mutex>
+
+namespace bulkhead::imaging {
+
+/// core::InstanceStore in ImageLayout's folders.
+class FileInstanceStore final : public core::InstanceStore {
+public:
+    explicit FileInstanceStore(ImageLayout layout, SpaceProbe space = fileSystemSpace)
+        : m_layout(std::move(layout))
+        , m_space(std::move(space)) {}
+
+    Status createHome(const DomainId& domain, Bytes size) override;
+    Status removeHome(const DomainId& domain) override;
+    Result<core::InstanceFiles> prepareInstance(const core::InstancePlan& plan) override;
+    /// Also gives back the home that the instance itself noted, when `keptHome` is none.
+    Status removeInstance(const InstanceId& instance, const std::optional<DomainId>& keptHome) override;
+    Result<std::vector<InstanceId>> instancesOnDisk() override;
+    Result<std::vector<DomainId>> homesOnDisk() override;
+    Result<Space> space() override { return m_space(m_layout.state()); }
+
+private:
+    Result<core::Disk> makeSystem(const core::InstancePlan& plan, const std::filesystem::path& templateFolder) const;
+    Result<core::Disk> claimHome(const core::InstancePlan& plan, const DomainId& domain) const;
+    Result<core::Disk> makeFreshHome(const core::InstancePlan& plan);
+    Result<std::filesystem::path> homeBase(Bytes size);
+    [[nodiscard]] Status releaseHome(const DomainId& domain) const;
+    /// The instance that has claimed the home; none.
+    [[nodiscard]] Result<std::optional<InstanceId>> claimantOf(const DomainId& domain) const;
+    [[nodiscard]] std::optional<DomainId> claimedBy(const InstanceId& instance) const;
+    [[nodiscard]] Access emulatorFile(const core::InstancePlan& plan, mode_t mode) const {
+        return {mode, plan.emulatorUid, m_layout.emulatorGroup()};
+    }
+
+    ImageLayout m_layout;
+    SpaceProbe m_space;
+    std::mutex m_homes; ///< making homes and bases, claiming
+};
+
+} // namespace bulkhead::imaging

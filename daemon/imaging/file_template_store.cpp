@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "imaging/file_template_store.hpp"
+
+#include "base/log.hpp"
+#include "base/scope_guard.hpp"
+#include "core/model/domain.hpp"
+#include "imaging/digest.hpp"
+#include "imaging/sparse_copy.hpp"
+#include "imaging/template_manifest.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace bulkhead::imaging {
+
+namespace {
+
+struct Artefact {
+    const char* name;
+    Bytes most; ///< a build cannot make us copy more than this
+};
+constexpr Bytes kMostDisk = 16 * 1024 * kGiB;
+constexpr std::array<Artefact, 4> kArtefacts{
+    {{"root.img", kMostDisk}, {"vmlinuz", 256 * kMiB}, {"initrd.img", 512 * kMiB}, {"packages.txt", 16 * kMiB}}};
+
+struct Source {
+    UniqueFd fd;
+    Bytes onDisk = 0;
+};
+
+/// Opens a file that the build user left.
+Result<Source> openArtefact(int folder, const char* name, uid_t buildUser) {
+    const std::string what = "the build's " + std::string(name);
+    Source source{UniqueFd(::openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)), 0};
+    if (!source.fd) {
+        return failErrno("cannot open " + what, errno);
+    }
+    struct stat status {};
+    if (::fstat(source.fd.get(), &status) != 0) {
+        return failErrno("cannot look at " + what, errno);
+    }
+    if (!S_ISREG(status.st_mode) || status.st_nlink != 1 || status.st_uid != buildUser) {
+        return fail(ErrorCode::HostFailure, what + " is not a regular file of the build user with one name");
+    }
+    if (status.st_size == 0) {
+        return fail(ErrorCode::HostFailure, what + " is empty");
+    }
+    source.onDisk = static_cast<Bytes>(status.st_blocks) * 512;
+    return source;
+}
+
+Result<std::string> readSmallFile(const std::filesystem::path& file) {
+    const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    std::string text(64 * 1024, '\0');
+    const ssize_t got = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
+    if (got < 0) {
+        return failErrno("cannot read " + file.string(), errno);
+    }
+    text.resize(static_cast<std::size_t>(got));
+    return text;
+}
+
+std::string versionOf(const core::InstalledTemplate& installed) {
+    Digest digest;
+    for (const auto& [name, hash] : installed.artefacts) {
+        digest.addText(name);
+        digest.addText(hash);
+    }
+    return digest.finish().substr(0, 32);
+}
+
+tl::unexpected<Error> notBuilt(const std::string& name) {
+    return fail(ErrorCode::NotFound,
+                "template \"" + name + "\" is not built; run: sudo bulkhead template build " + name);
+}
+
+} // namespace
+
+Result<core::InstalledTemplate> FileTemplateStore::load(const std::string& name, const std::string& version) const {
+    const auto folder = m_layout.templateVersion(name, version);
+    if (!folder) {
+        return fail(folder.error());
+    }
+    const std::filesystem::path file = *folder / kManifestName;
+    const auto text = readSmallFile(file);
+    if (!text) {
+        return fail(text.error());
+    }
+    auto installed = readManifest(*text, file.string());
+    if (!installed) {
+        return installed;
+    }
+    if (installed->name != name || installed->version != version) {
+        return fail(ErrorCode::HostFailure, file.string() + " is of another template");
+    }
+    installed->directory = *folder;
+    for (const Artefact& artefact : kArtefacts) {
+        struct stat status {};
+        if (!installed->artefacts.contains(artefact.name) || ::lstat((*folder / artefact.name).c_str(), &status) != 0 ||
+            !S_ISREG(status.st_mode)) {
+            return fail(ErrorCode::HostFailure, (*folder / artefact.name).string() + " is missing");
+        }
+    }
+    return installed;
+}
+
+Result<core::InstalledTemplate> FileTemplateStore::newest(const std::string& name) const {
+    const auto versions = listFolder(m_layout.templates() / name);
+    if (!versions) {
+        return fail(versions.error());
+    }
+    std::optional<core::InstalledTemplate> best;
+    for (const std::string& version : *versions) {
+        if (version.starts_with('.')) {
+            continue;
+        }
+        auto installed = load(name, version);
+        if (!installed) {
+            log::warning("an installed template cannot be used; build it again",
+                         {{"TEMPLATE", name}, {"ERROR", installed.error().message}});
+            continue;
+        }
+        if (!best || installed->builtAt >= best->builtAt) {
+            best = std::move(*installed);
+        }
+    }
+    if (!best) {
+        return notBuilt(name);
+    }
+    return *best;
+}
+
+Result<std::vector<core::InstalledTemplate>> FileTemplateStore::installed() {
+    const auto names = listFolder(m_layout.templates());
+    if (!names) {
+        return fail(names.error());
+    }
+    std::vector<core::InstalledTemplate> found;
+    for (const std::string& name : *names) {
+        if (!core::checkSimpleName("template", name)) {
+            continue;
+        }
+        if (auto installed = newest(name)) {
+            found.push_back(std::move(*installed));
+        } else if (installed.error().code != ErrorCode::NotFound) {
+            return fail(installed.error());
+        }
+    }
+    return found;
+}
+
+Result<core::InstalledTemplate> FileTemplateStore::find(const std::string& name) {
+    if (auto named = core::checkSimpleName("template", name); !named) {
+        return fail(named.error());
+    }
+    return newest(name);
+}
+
+Result<core::InstalledTemplate> FileTemplateStore::copyIn(const core::TemplateDefinition& definition,
+                                                          const core::BuiltTemplate& built,
+                                                          const std::filesystem::path& target) {
+    const UniqueFd folder(::open(built.directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat owner {};
+    if (!folder || ::fstat(folder.get(), &owner) != 0) {
+        return failErrno("cannot open the build " + built.directory.string(), errno);
+    }
+    std::array<Source, kArtefacts.size()> sources;
+    Bytes needed = 0;
+    for (std::size_t i = 0; i < kArtefacts.size(); ++i) {
+        auto source = openArtefact(folder.get(), kArtefacts[i].name, owner.st_uid);
+        if (!source) {
+            return fail(source.error());
+        }
+        needed += source->onDisk;
+        sources[i] = std::move(*source);
+    }
+    if (auto room = checkSpace(m_space, m_layout.state(), needed, "installing template \"" + definition.name + "\"");
+        !room) {
+        return fail(room.error());
+    }
+    core::InstalledTemplate made;
+    made.name = definition.name;
+    made.definitionHash = built.definitionHash;
+    made.builtAt = m_clock.now();
+    made.systemSize = definition.systemSize;
+    made.homeSize = definition.homeSize;
+    for (std::size_t i = 0; i < kArtefacts.size(); ++i) {
+        const std::filesystem::path file = target / kArtefacts[i].name;
+        const UniqueFd to(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+        if (!to) {
+            return failErrno("cannot make " + file.string(), errno);
+        }
+        const auto copied = copySparse(sources[i].fd.get(), to.get(), kArtefacts[i].name, kArtefacts[i].most);
+        if (!copied) {
+            return fail(copied.error());
+        }
+        if (i == 0 && copied->size != definition.systemSize) {
+            return fail(ErrorCode::HostFailure, "the build made a system disk of " + formatBytes(copied->size) +
+                                                    " instead of " + formatBytes(definition.systemSize));
+        }
+        if (auto given = setAccess(to.get(), m_layout.sharedFile(), file); !given) {
+            return fail(given.error());
+        }
+        if (::fsync(to.get()) != 0) {
+            return failErrno("cannot write " + file.string(), errno);
+        }
+        struct stat status {};
+        if (::fstat(to.get(), &status) == 0) {
+            made.sizeOnDisk += static_cast<Bytes>(status.st_blocks) * 512;
+        }
+        made.artefacts.emplace(kArtefacts[i].name, copied->digest);
+    }
+    made.version = versionOf(made);
+    return made;
+}
+
+Status FileTemplateStore::publish(core::InstalledTemplate& made, const std::filesystem::path& temporary) {
+    const auto folder = m_layout.templateVersion(made.name, made.version);
+    if (!folder) {
+        return fail(folder.error());
+    }
+    made.directory = *folder;
+    if (auto written = writeNewFile(temporary / kManifestName, writeManifest(made), m_layout.sharedFile(), true);
+        !written) {
+        return written;
+    }
+    if (isThere(*folder)) {
+        // The very same files came out of another definition or builder: only the manifest says something new.
+        if (load(made.name, made.version)) {
+            return renamePath(temporary / kManifestName, *folder / kManifestName).and_then([&] {
+                return syncPath(*folder);
+            });
+        }
+        if (auto removed = removeTree(*folder); !removed) {
+            return removed;
+        }
+    }
+    return syncPath(temporary)
+        .and_then([&] { return renamePath(temporary, *folder); })
+        .and_then([&] { return syncPath(folder->parent_path()); })
+        .and_then([&] { return syncPath(m_layout.templates()); });
+}
+
+Result<core::InstalledTemplate> FileTemplateStore::install(const core::TemplateDefinition& definition,
+                                                           const core::BuiltTemplate& built,
+                                                           const std::vector<std::string>& versionsInUse) {
+    if (auto named = core::checkSimpleName("template", definition.name); !named) {
+        return fail(named.error());
+    }
+    const std::lock_guard lock(m_installing);
+    const std::filesystem::path folder = m_layout.templates() / definition.name;
+    const bool isFirst = !isThere(folder);
+    if (auto ready = m_layout.prepare().and_then([&] { return ensureFolder(folder, m_layout.sharedFolder()); });
+        !ready) {
+        return fail(ready.error());
+    }
+    const std::filesystem::path temporary = folder / (".new-" + randomUuidText());
+    ScopeGuard undo([&] {
+        [[maybe_unused]] const Status removed = removeTree(temporary);
+        if (isFirst) {
+            ::rmdir(folder.c_str()); // refuses when there is something in it
+        }
+    });
+    if (auto room = makeFolder(temporary, m_layout.sharedFolder()); !room) {
+        return fail(room.error());
+    }
+    auto made = copyIn(definition, built, temporary);
+    if (!made) {
+        return made;
+    }
+    if (auto published = publish(*made, temporary); !published) {
+        return fail(published.error());
+    }
+    removeOldVersions(made->name, made->version, versionsInUse);
+    return made;
+}
+
+void FileTemplateStore::removeOldVersions(const std::string& name, const std::string& keep,
+                                          const std::vector<std::string>& inUse) const {
+    const std::filesystem::path folder = m_layout.templates() / name;
+    const auto versions = listFolder(folder);
+    if (!versions) {
+        return;
+    }
+    for (const std::string& version : *versions) {
+        if (version == keep || version.starts_with('.') ||
+            std::find(inUse.begin(), inUse.end(), version) != inUse.end()) {
+            continue;
+        }
+        // First out of sight, so that nobody finds half of it.
+        const std::filesystem::path going = folder / (".old-" + version);
+        if (auto removed = renamePath(folder / version, going).and_then([&] { return removeTree(going); }); !removed) {
+            log::warning("an old version of a template cannot be removed",
+                         {{"TEMPLATE", name}, {"ERROR", removed.error().message}});
+        }
+    }
+}
+
+Status FileTemplateStore::removeLeftovers() {
+    const std::lock_guard lock(m_installing);
+    std::vector<std::filesystem::path> folders{m_layout.templates(), m_layout.bases(), m_layout.homes(),
+                                               m_layout.instances()};
+    const auto names = listFolder(m_layout.templates());
+    if (!names) {
+        return fail(names.error());
+    }
+    for (const std::string& name : *names) {
+        folders.push_back(m_layout.templates() / name);
+    }
+    Status first;
+    for (const std::filesystem::path& folder : folders) {
+        const auto entries = listFolder(folder);
+        if (!entries) {
+            first = first ? Status(fail(entries.error())) : first;
+            continue;
+        }
+        for (const std::string& entry : *entries) {
+            if (!entry.starts_with('.')) {
+                continue;
+            }
+            if (auto removed = removeTree(folder / entry); !removed && first) {
+                first = removed;
+            }
+        }
+    }
+    return first;
+}
+
+} // namespace bulkhead::imaging
