@@ -44,7 +44,7 @@ LIBRARIES = {
     "libvirt": (r"^libvirt/", r"^(PkgConfig::)?(lib)?virt", {"hypervisor"}),
     "sdbus-c++": (r"^sdbus-c\+\+/", r"sdbus", {"dbus"}),
     "SQLite": (r"^sqlite3", r"(?i)sqlite", {"storage"}),
-    "toml++": (r"^toml(\+\+|plusplus)", r"(?i)toml", {"config"}),
+    "toml++": (r"^toml(\+\+|plusplus)", r"(?i)toml", {"config", "imaging"}),
     "protobuf": (r"^google/protobuf/|\.pb\.h$", r"protobuf", {"protocol", "agent", "session", "channel", "link"}),
     "libseccomp": (r"^seccomp\.h$", r"seccomp", {"channel", "egress", "agent"}),
     "CLI11": (r"^CLI/", r"CLI11", {"cli"}),

@@ -71,13 +71,11 @@ private slots:
             isDone = true;
         }));
         entered.get_future().wait();
-        std::thread release([&] {
-            std::this_thread::sleep_for(20ms); // gives remove() the time to be wrong; no result depends on it
-            go.set_value();
-        });
-        poller.remove(fd.get());
+        auto removed = std::async(std::launch::async, [&] { poller.remove(fd.get()); });
+        QVERIFY(removed.wait_for(50ms) == std::future_status::timeout); // it waits for the callback
+        go.set_value();
+        QVERIFY(removed.wait_for(5s) == std::future_status::ready);
         QVERIFY(isDone);
-        release.join();
     }
     void remove_insideTheCallback_returnsAtOnce() {
         Poller poller;
