@@ -369,7 +369,8 @@ private slots:
             QVERIFY(host().run(shell("exit 0")));
         }
         QCOMPARE(host().stream(program.stdio).total, std::size_t{protocol::kInitialWindow});
-        QVERIFY2(agentProcess().residentKiB() - before < 4096, "the agent grew");
+        // `yes` would have written gigabytes by now; a sanitizer keeps freed memory for a while.
+        QVERIFY2(agentProcess().residentKiB() - before < 48 * 1024, "the agent grew");
         host().signal(program, SIGKILL);
     }
 
