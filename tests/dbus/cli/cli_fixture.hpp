@@ -4,12 +4,14 @@
 #include "fake_bulkhead.hpp"
 #include "private_bus.hpp"
 
+#include <QCoreApplication>
 #include <QElapsedTimer>
 #include <QEventLoop>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QProcess>
 #include <QTest>
+#include <QTimer>
 
 #include <csignal>
 #include <functional>
@@ -79,7 +81,19 @@ public:
         return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -process.exitCode(),
                 out + process.readAllStandardOutput(), process.readAllStandardError()};
     }
-    static bool waitUntil(const std::function<bool()>& condition) { return QTest::qWaitFor(condition, 30'000); }
+    /// Runs the event loop until `condition` holds. (QTest::qWaitFor sleeps 10 ms after each event.)
+    static bool waitUntil(const std::function<bool()>& condition) {
+        QTimer tick; // conditions that another thread makes true bring no event
+        tick.start(10);
+        QElapsedTimer elapsed;
+        for (elapsed.start(); !condition();) {
+            if (elapsed.elapsed() > 30'000) {
+                return false;
+            }
+            QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents);
+        }
+        return true;
+    }
 
     QProcess process;
     QByteArray out;
