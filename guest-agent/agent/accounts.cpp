@@ -10,7 +10,7 @@
 namespace bulkhead::agent {
 namespace {
 
-constexpr std::size_t kMaxFile = 1024 * 1024;
+constexpr std::size_t kMaxFile = std::size_t{1024} * 1024;
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
     std::vector<std::string_view> parts;

@@ -142,7 +142,7 @@ Status prepareKernel() {
     if (auto done = mountAt("sysfs", "/sys", "sysfs", kSafe); !done) {
         return done;
     }
-    const auto list = readSmallFile("/modules", 64 * 1024);
+    const auto list = readSmallFile("/modules", std::size_t{64} * 1024);
     if (!list) {
         return fail(ErrorCode::GuestFailure, "The initramfs has no /modules list");
     }

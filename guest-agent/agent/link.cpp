@@ -8,7 +8,7 @@
 namespace bulkhead::agent {
 namespace {
 
-constexpr std::size_t kBlock = 64 * 1024;
+constexpr std::size_t kBlock = std::size_t{64} * 1024;
 /// The port takes 32 KiB at most per write; more calls in a row than this would starve the programs' pipes.
 constexpr int kMovesPerTurn = 16;
 /// An edge can be lost when the host connects while we look; the port is tried again then.

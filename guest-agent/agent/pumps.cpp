@@ -10,7 +10,7 @@
 namespace bulkhead::agent {
 namespace {
 
-constexpr std::size_t kBlock = 32 * 1024;
+constexpr std::size_t kBlock = std::size_t{32} * 1024;
 /// Blocks in a row before others get their turn.
 constexpr int kBlocksPerTurn = 8;
 

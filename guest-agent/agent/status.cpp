@@ -58,7 +58,7 @@ StatusReply readStatus() {
     ::clock_gettime(CLOCK_BOOTTIME, &uptime);
     status.set_uptime_ms(static_cast<std::uint64_t>(uptime.tv_sec) * 1000 +
                          static_cast<std::uint64_t>(uptime.tv_nsec) / 1'000'000);
-    if (const auto memory = readSmallFile("/proc/meminfo", 64 * 1024)) {
+    if (const auto memory = readSmallFile("/proc/meminfo", std::size_t{64} * 1024)) {
         status.set_memory_total(memoryField(*memory, "MemTotal:"));
         status.set_memory_available(memoryField(*memory, "MemAvailable:"));
     }

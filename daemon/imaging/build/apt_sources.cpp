@@ -146,7 +146,7 @@ bool isDebianEntry(const AptSource& source, std::string_view suite) {
 }
 
 std::optional<std::string> readText(const fs::path& file) {
-    constexpr std::uintmax_t kMaxFile = 1024 * 1024;
+    constexpr std::uintmax_t kMaxFile = std::uintmax_t{1024} * 1024;
     std::error_code error;
     if (!fs::is_regular_file(file, error) || fs::file_size(file, error) > kMaxFile) {
         return std::nullopt;
