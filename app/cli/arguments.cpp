@@ -28,7 +28,8 @@ with "error": {"code", "message", "hint"} for every outcome that is a failure of
 
 Signals are passed on to the command. The third Ctrl-C within two seconds leaves it.)";
 
-constexpr const char* kMainFooter = R"(Exit status of every verb but run: 0 done, 1 failed, 2 usage, 3 denied by policy, 4 no such thing, 5 not authorised.
+constexpr const char* kMainFooter =
+    R"(Exit status of every verb but run: 0 done, 1 failed, 2 usage, 3 denied by policy, 4 no such thing, 5 not authorised.
 With --json, results go to standard output as JSON and errors to standard error as {"error": {"code", "message", "hint"}}.
 Start with: bulkhead doctor)";
 
@@ -126,8 +127,10 @@ struct Grammar {
         addRun();
         addDomain();
         addTemplate();
-        CLI::App* verb = addVerb(&app, "doctor", "Examine what this host can do, each problem with its fix", doctor.json);
-        verb->add_flag("--refresh", doctor.refresh, "Boot the self-test guest again instead of using what it said last");
+        CLI::App* verb =
+            addVerb(&app, "doctor", "Examine what this host can do, each problem with its fix", doctor.json);
+        verb->add_flag("--refresh", doctor.refresh,
+                       "Boot the self-test guest again instead of using what it said last");
         verb->footer("Exit status: 0 when there is no problem (warnings are none), else 1.");
         app.footer(kMainFooter); // last: verbs made after it would inherit it
         verbs.emplace_back(verb, [this] { return Invocation(doctor); });
@@ -138,15 +141,16 @@ struct Grammar {
     void addRun() {
         runVerb = addVerb(&app, "run", "Run a command in a domain, as ssh would", run.json);
         runVerb->formatter(std::make_shared<RunFormatter>());
-        CLI::Option* domain = addText(runVerb, "--domain", runDomain, "NAME",
-                                      "In this domain, which is started if it does not run");
+        CLI::Option* domain =
+            addText(runVerb, "--domain", runDomain, "NAME", "In this domain, which is started if it does not run");
         // A flag, so that only --disposable=TEMPLATE takes a value and "--disposable ls" runs ls.
         disposableOption = runVerb->add_flag("--disposable{}", runDisposable,
                                              "In a new disposable domain, of TEMPLATE if given (the default)");
         disposableOption->excludes(domain);
         runVerb->add_flag("-t,--terminal", run.terminal, "Give the command a terminal; without a command, a shell");
         addDuration(runVerb, "--timeout", run.timeout, "End the command after this time (then exit status 124)");
-        addText(runVerb, "--size", run.size, "SIZE", "One of the template's sizes, for the disposable")->excludes(domain);
+        addText(runVerb, "--size", run.size, "SIZE", "One of the template's sizes, for the disposable")
+            ->excludes(domain);
         addText(runVerb, "--user", run.user, "USER", "As this user of the guest (default: user)");
         addText(runVerb, "--cwd", run.cwd, "DIR", "In this directory of the guest (default: the user's home)");
         runVerb->add_option("--env", run.environment, "Set NAME, or pass on the value that NAME has here")
@@ -307,13 +311,13 @@ std::variant<Invocation, ParseEnd> parseArguments(const std::vector<std::string>
         return ParseEnd{exit_code::kDone, at->help(path), {}};
     } catch (const CLI::ExtrasError&) {
         const auto extras = grammar.app.remaining(true);
-        const bool unknownVerb = grammar.verbs.end() ==
-                                 std::find_if(grammar.verbs.begin(), grammar.verbs.end(),
-                                              [](const auto& verb) { return verb.first->parsed(); });
+        const bool unknownVerb =
+            grammar.verbs.end() == std::find_if(grammar.verbs.begin(), grammar.verbs.end(),
+                                                [](const auto& verb) { return verb.first->parsed(); });
         const std::string word = extras.empty() ? std::string() : extras.front();
         if (unknownVerb && !word.starts_with("-")) {
-            const CLI::App* noun = grammar.app.get_subcommands().empty() ? &grammar.app
-                                                                         : grammar.app.get_subcommands().front();
+            const CLI::App* noun =
+                grammar.app.get_subcommands().empty() ? &grammar.app : grammar.app.get_subcommands().front();
             return mistake("there is no '" + grammar.pathOfUsed() + " " + word + "'", "there is: " + namesOf(*noun));
         }
         return mistake(grammar, (word.starts_with("-") ? "unknown option " : "unexpected argument ") + word);

@@ -46,8 +46,8 @@ Outcome<QList<Finding>> examine(const DoctorArguments& arguments, Interrupts& in
                         : finding("daemon", "warning",
                                   "bulkheadd is version " + version + ", this program is " BULKHEAD_VERSION,
                                   "sudo systemctl restart bulkheadd"));
-    const auto job = (*session)->await<QDBusObjectPath>(
-        [&](auto done) { manager.doctor(arguments.refresh, std::move(done)); });
+    const auto job =
+        (*session)->await<QDBusObjectPath>([&](auto done) { manager.doctor(arguments.refresh, std::move(done)); });
     if (!job) {
         return stop("examination", job.error());
     }

@@ -13,7 +13,9 @@ namespace {
 using client::Failure;
 using client::Outcome;
 
-QString qt(const std::string& text) { return QString::fromStdString(text); }
+QString qt(const std::string& text) {
+    return QString::fromStdString(text);
+}
 
 int report(const std::string& name, const Failure& failure, bool json) {
     printFailure("domain " + name, failure, json);
@@ -21,8 +23,8 @@ int report(const std::string& name, const Failure& failure, bool json) {
 }
 
 Outcome<std::unique_ptr<client::Domain>> find(Session& session, const std::string& name) {
-    const auto path = session.await<QDBusObjectPath>(
-        [&](auto done) { session.manager().findDomain(qt(name), std::move(done)); });
+    const auto path =
+        session.await<QDBusObjectPath>([&](auto done) { session.manager().findDomain(qt(name), std::move(done)); });
     if (!path) {
         return tl::unexpected<Failure>(path.error());
     }
@@ -42,8 +44,8 @@ int changeDomain(Session& session, const std::string& name, bool json, const cha
         return report(name, job.error(), json);
     }
     const std::string safeName = client::terminalSafe(name);
-    const auto done = session.follow(*job, std::string(doing) + " " + safeName,
-                                     json ? ProgressStyle::Silent : ProgressStyle::Calm);
+    const auto done =
+        session.follow(*job, std::string(doing) + " " + safeName, json ? ProgressStyle::Silent : ProgressStyle::Calm);
     if (!done) {
         return report(name, done.error(), json);
     }
@@ -98,10 +100,9 @@ int showDomain(const DomainShowArguments& arguments, Session& session) {
 }
 
 int startDomain(const DomainStartArguments& arguments, Session& session) {
-    return changeDomain(session, arguments.name, arguments.json, "Starting", "running",
-                        [](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
-                            domain.start(std::move(done));
-                        });
+    return changeDomain(
+        session, arguments.name, arguments.json, "Starting", "running",
+        [](client::Domain& domain, client::Callback<QDBusObjectPath> done) { domain.start(std::move(done)); });
 }
 
 int stopDomain(const DomainStopArguments& arguments, Session& session) {

@@ -60,7 +60,9 @@ Interrupts::~Interrupts() {
     g_writeEnd = -1;
 }
 
-void Interrupts::putBack(int signal) { onSignal(signal); }
+void Interrupts::putBack(int signal) {
+    onSignal(signal);
+}
 
 std::optional<int> Interrupts::next() {
     unsigned char byte = 0;

@@ -27,8 +27,7 @@ bool completeStandardDescriptors() {
     return true;
 }
 
-template <class Verb, class Arguments>
-int withSession(Verb verb, const Arguments& arguments, Interrupts& interrupts) {
+template <class Verb, class Arguments> int withSession(Verb verb, const Arguments& arguments, Interrupts& interrupts) {
     const auto session = openSession(interrupts);
     if (!session) {
         printFailure({}, session.error(), arguments.json);

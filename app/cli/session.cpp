@@ -4,6 +4,8 @@
 #include "client/bus.hpp"
 #include "client/job.hpp"
 
+#include <QCoreApplication>
+#include <QEvent>
 #include <QSocketNotifier>
 #include <QTimer>
 
@@ -16,12 +18,16 @@ bool isLeaving(int signal) {
     return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
 }
 
-client::Failure interrupted(int signal) { return {client::code::kInterrupted, "interrupted", signal}; }
+client::Failure interrupted(int signal) {
+    return {client::code::kInterrupted, "interrupted", signal};
+}
 
 } // namespace
 
 Session::Session(QDBusConnection connection, Interrupts& interrupts)
-    : m_connection(std::move(connection)), m_interrupts(interrupts), m_manager(m_connection) {}
+    : m_connection(std::move(connection))
+    , m_interrupts(interrupts)
+    , m_manager(m_connection) {}
 
 std::optional<client::Failure> Session::wait(QEventLoop& loop, std::optional<std::chrono::milliseconds> limit) {
     std::optional<client::Failure> stopped;
@@ -41,6 +47,9 @@ std::optional<client::Failure> Session::wait(QEventLoop& loop, std::optional<std
         });
     }
     loop.exec();
+    // An answered call's message goes by deleteLater(), and holds copies of its descriptors until then. Once the pump
+    // runs there is no event loop any more: a copy left here would keep the guest from seeing us close ours.
+    QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
     return stopped;
 }
 

@@ -9,7 +9,9 @@
 namespace bulkhead::cli {
 namespace {
 
-QString qt(const std::string& text) { return QString::fromStdString(text); }
+QString qt(const std::string& text) {
+    return QString::fromStdString(text);
+}
 
 int report(const std::string& name, const client::Failure& failure, bool json) {
     printFailure("template " + name, failure, json);
@@ -47,8 +49,8 @@ int buildTemplate(const TemplateBuildArguments& arguments, Session& session) {
         return report(arguments.name, job.error(), arguments.json);
     }
     const std::string name = client::terminalSafe(arguments.name);
-    const auto result = session.follow(*job, "Building " + name,
-                                       arguments.json ? ProgressStyle::Silent : ProgressStyle::Full);
+    const auto result =
+        session.follow(*job, "Building " + name, arguments.json ? ProgressStyle::Silent : ProgressStyle::Full);
     if (!result) {
         return report(arguments.name, result.error(), arguments.json);
     }

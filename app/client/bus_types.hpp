@@ -10,8 +10,8 @@
 /// The compound types of the contract that QtDBus does not know by itself.
 namespace bulkhead::client {
 
-using VariantMapList = QList<QVariantMap>;                       ///< aa{sv}
-using ObjectDescriptions = QMap<QDBusObjectPath, QVariantMap>;   ///< a{oa{sv}}
+using VariantMapList = QList<QVariantMap>;                     ///< aa{sv}
+using ObjectDescriptions = QMap<QDBusObjectPath, QVariantMap>; ///< a{oa{sv}}
 
 /// Makes them known to QtDBus. Call once, before the first call on a proxy.
 void registerBusTypes();

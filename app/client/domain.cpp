@@ -8,10 +8,14 @@
 namespace bulkhead::client {
 namespace {
 
-QDBusObjectPath pathOf(const QDBusPendingReply<QDBusObjectPath>& reply) { return reply.value(); }
+QDBusObjectPath pathOf(const QDBusPendingReply<QDBusObjectPath>& reply) {
+    return reply.value();
+}
 
 /// QtDBus keeps the descriptors of a message and duplicates them for us; take ours out of the copy.
-Descriptor take(QDBusUnixFileDescriptor descriptor) { return Descriptor(descriptor.takeFileDescriptor()); }
+Descriptor take(QDBusUnixFileDescriptor descriptor) {
+    return Descriptor(descriptor.takeFileDescriptor());
+}
 
 QVariantMap optionsFrom(const ExecOptions& exec) {
     QVariantMap options;
@@ -80,24 +84,25 @@ void Domain::exec(const QStringList& argv, const ExecOptions& options, Callback<
     auto* watcher = new QDBusPendingCallWatcher(m_proxy->Exec(argv, optionsFrom(options)), m_proxy.get());
     QObject::connect(watcher, &QDBusPendingCallWatcher::finished, m_proxy.get(),
                      [done = std::move(done)](QDBusPendingCallWatcher* finished) {
-        finished->deleteLater();
-        using Fd = QDBusUnixFileDescriptor;
-        const QDBusPendingReply<qulonglong, Fd, Fd, Fd, Fd> reply = *finished;
-        if (reply.isError()) {
-            done(tl::unexpected<Failure>(failureFrom(reply.error())));
-            return;
-        }
-        auto streams = std::make_shared<ExecStreams>();
-        streams->exec = reply.argumentAt<0>();
-        streams->control = take(reply.argumentAt<1>());
-        streams->input = take(reply.argumentAt<2>());
-        streams->output = take(reply.argumentAt<3>());
-        streams->error = take(reply.argumentAt<4>());
-        const bool complete = streams->control.isOpen() && streams->input.isOpen() && streams->output.isOpen() &&
-                              streams->error.isOpen();
-        done(complete ? Streams(std::move(streams))
-                      : Streams(failed(code::kHostFailure, "the message bus passed no descriptors along")));
-    });
+                         finished->deleteLater();
+                         using Fd = QDBusUnixFileDescriptor;
+                         const QDBusPendingReply<qulonglong, Fd, Fd, Fd, Fd> reply = *finished;
+                         if (reply.isError()) {
+                             done(tl::unexpected<Failure>(failureFrom(reply.error())));
+                             return;
+                         }
+                         auto streams = std::make_shared<ExecStreams>();
+                         streams->exec = reply.argumentAt<0>();
+                         streams->control = take(reply.argumentAt<1>());
+                         streams->input = take(reply.argumentAt<2>());
+                         streams->output = take(reply.argumentAt<3>());
+                         streams->error = take(reply.argumentAt<4>());
+                         const bool complete = streams->control.isOpen() && streams->input.isOpen() &&
+                                               streams->output.isOpen() && streams->error.isOpen();
+                         done(complete
+                                  ? Streams(std::move(streams))
+                                  : Streams(failed(code::kHostFailure, "the message bus passed no descriptors along")));
+                     });
 }
 
 } // namespace bulkhead::client

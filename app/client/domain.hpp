@@ -25,7 +25,7 @@ struct TerminalSize {
 struct ExecOptions {
     QString user;
     QString cwd;
-    QStringList environment;                         ///< NAME=VALUE
+    QStringList environment;                          ///< NAME=VALUE
     std::optional<std::chrono::milliseconds> timeout; ///< wall clock limit of the program
     bool terminal = false;
     TerminalSize size; ///< with terminal

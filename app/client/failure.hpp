@@ -21,11 +21,11 @@ inline constexpr const char* kTimedOut = "TimedOut";
 inline constexpr const char* kCancelled = "Cancelled";
 inline constexpr const char* kHostFailure = "HostFailure";
 inline constexpr const char* kGuestFailure = "GuestFailure";
-inline constexpr const char* kBusUnavailable = "BusUnavailable";   ///< there is no message bus to talk to
+inline constexpr const char* kBusUnavailable = "BusUnavailable";     ///< there is no message bus to talk to
 inline constexpr const char* kDaemonNotRunning = "DaemonNotRunning"; ///< nobody owns org.bulkhead1
-inline constexpr const char* kDaemonLost = "DaemonLost";           ///< it went away before it answered
-inline constexpr const char* kVersionMismatch = "VersionMismatch"; ///< it lacks a method or answers in another shape
-inline constexpr const char* kInterrupted = "Interrupted";         ///< the user pressed Ctrl-C or sent a signal
+inline constexpr const char* kDaemonLost = "DaemonLost";             ///< it went away before it answered
+inline constexpr const char* kVersionMismatch = "VersionMismatch";   ///< it lacks a method or answers in another shape
+inline constexpr const char* kInterrupted = "Interrupted";           ///< the user pressed Ctrl-C or sent a signal
 } // namespace code
 
 /// Why something was not done. `message` is a sentence without a final dot; it may hold foreign text, so it goes

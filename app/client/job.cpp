@@ -28,8 +28,8 @@ JobWatch::JobWatch(const QDBusConnection& connection, const QDBusObjectPath& pat
     QDBusConnection bus = connection;
     connect(m_proxy.get(), &JobProxy::Finished, this, &JobWatch::onFinished);
     connect(m_proxy.get(), &JobProxy::Progress, this, &JobWatch::onProgress);
-    auto* watcher = new QDBusServiceWatcher(QLatin1String(kServiceName), bus,
-                                            QDBusServiceWatcher::WatchForUnregistration, this);
+    auto* watcher =
+        new QDBusServiceWatcher(QLatin1String(kServiceName), bus, QDBusServiceWatcher::WatchForUnregistration, this);
     connect(watcher, &QDBusServiceWatcher::serviceUnregistered, this, &JobWatch::onDaemonGone);
     bus.connect(QString(), QStringLiteral("/org/freedesktop/DBus/Local"), QStringLiteral("org.freedesktop.DBus.Local"),
                 QStringLiteral("Disconnected"), this, SLOT(onDaemonGone()));
@@ -41,11 +41,17 @@ JobWatch::JobWatch(const QDBusConnection& connection, const QDBusObjectPath& pat
 
 JobWatch::~JobWatch() = default;
 
-void JobWatch::cancel() { m_proxy->Cancel(); }
+void JobWatch::cancel() {
+    m_proxy->Cancel();
+}
 
-void JobWatch::onFinished() { refresh(); }
+void JobWatch::onFinished() {
+    refresh();
+}
 
-void JobWatch::onProgress() { refresh(); }
+void JobWatch::onProgress() {
+    refresh();
+}
 
 void JobWatch::onDaemonGone() {
     end(failed(code::kDaemonLost, "bulkheadd went away before the work was done"));
@@ -87,8 +93,9 @@ void JobWatch::take(const QVariantMap& description) {
     } else if (state == QLatin1String("cancelled")) {
         end(failed(code::kCancelled, "cancelled"));
     } else if (state == QLatin1String("failed")) {
-        end(tl::unexpected<Failure>(failureFrom(description.value(QStringLiteral("error")).toString().toStdString(),
-                                                description.value(QStringLiteral("message")).toString().toStdString())));
+        end(tl::unexpected<Failure>(
+            failureFrom(description.value(QStringLiteral("error")).toString().toStdString(),
+                        description.value(QStringLiteral("message")).toString().toStdString())));
     } else {
         end(failed(code::kVersionMismatch,
                    "this bulkheadd is of another version: a job in state '" + state.toStdString() + "'"));

@@ -17,8 +17,8 @@ class JobProxy;
 namespace bulkhead::client {
 
 struct JobProgress {
-    QString phase;         ///< short text for people; foreign
-    double fraction = -1;  ///< 0 to 1; negative: not known
+    QString phase;        ///< short text for people; foreign
+    double fraction = -1; ///< 0 to 1; negative: not known
 };
 
 /// Follows one job of the daemon to its end. Subscribes first and asks then, so that an end is never missed, however

@@ -14,7 +14,9 @@ void insertText(QVariantMap& options, const char* key, const QString& value) {
     }
 }
 
-QDBusObjectPath pathOf(const QDBusPendingReply<QDBusObjectPath>& reply) { return reply.value(); }
+QDBusObjectPath pathOf(const QDBusPendingReply<QDBusObjectPath>& reply) {
+    return reply.value();
+}
 
 } // namespace
 

@@ -38,7 +38,7 @@ std::pair<std::size_t, char32_t> decode(std::string_view text) {
     if (lead < 0x80) {
         return {1, lead};
     }
-    const std::size_t length = lead >= 0xF0 && lead < 0xF8 ? 4U
+    const std::size_t length = lead >= 0xF0 && lead < 0xF8   ? 4U
                                : lead >= 0xE0 && lead < 0xF0 ? 3U
                                : lead >= 0xC0 && lead < 0xE0 ? 2U
                                                              : 0U;
@@ -64,7 +64,9 @@ std::string escaped(char32_t value, bool isByte) {
     return out.data();
 }
 
-bool isContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+bool isContinuation(char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+}
 
 } // namespace
 
@@ -88,7 +90,9 @@ std::string terminalSafe(std::string_view text) {
     return out;
 }
 
-std::string terminalSafe(const QString& text) { return terminalSafe(text.toStdString()); }
+std::string terminalSafe(const QString& text) {
+    return terminalSafe(text.toStdString());
+}
 
 std::size_t textWidth(std::string_view safeText) {
     return static_cast<std::size_t>(

@@ -10,7 +10,7 @@
 namespace bulkhead::channel {
 
 namespace {
-constexpr std::size_t kPiece = 64 * 1024;
+constexpr std::size_t kPiece = std::size_t{64} * 1024;
 constexpr std::uint32_t kHangUpOnly = EPOLLERR;
 } // namespace
 

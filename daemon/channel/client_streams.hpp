@@ -47,6 +47,8 @@ public:
     ClientInput(protocol::Session& session, Poller& poller, Outbox outbox, UniqueFd fd);
     /// Sends what waits, and reads on when there is room.
     void turn();
+    /// The stream's header is on its way.
+    [[nodiscard]] bool isAnnounced() const { return m_outbox.isEmpty(); }
     /// Takes no more from the client, and tells the guest that there is no more.
     void close();
 

@@ -119,7 +119,6 @@ Exec::Exec(protocol::Session& session, Poller& poller, std::uint64_t id, const S
                         [this] { m_session.resetStream(m_error->stream()); });
         agent::StreamHeader header;
         header.mutable_err()->set_exec_id(id);
-        // A fresh stream takes its first few bytes, unless the whole queue is full; then it is sent by turn().
         m_errHeader.emplace(boxWith(session, *streams.err, header));
     }
     if (limit.count() > 0) {
@@ -284,11 +283,12 @@ void Exec::checkClock(TimePoint now) {
 }
 
 std::optional<Exec::Outcome> Exec::turn(TimePoint now) {
-    m_commands.flush();
-    if (m_errHeader) {
-        m_errHeader->flush();
-    }
     m_input.turn();
+    const bool isErrAnnounced = !m_errHeader || m_errHeader->flush();
+    // The guest must know the other streams before it starts the program.
+    if (m_input.isAnnounced() && isErrAnnounced) {
+        m_commands.flush();
+    }
     // A client that sends commands faster than the guest takes them has to wait; its end is seen all the same.
     m_control.setEvents(m_commands.isEmpty() ? EPOLLIN : EPOLLERR);
     checkClock(now);

@@ -21,8 +21,9 @@ namespace bulkhead::channel {
 
 namespace {
 
-/// 64 commands with four descriptors each, the four of a client on their way, and a few of our own.
-constexpr rlim_t kMaxDescriptors = 512;
+/// 64 commands with four descriptors each, as many on their way to a daemon that does not read, and a few of our own:
+/// never reached, so that accepting a connection never fails for that.
+constexpr rlim_t kMaxDescriptors = 1024;
 /// 64 commands whose clients do not read hold 32 MiB; the rest is room for the libraries.
 constexpr rlim_t kMaxAddressSpace = rlim_t{512} * 1024 * 1024;
 

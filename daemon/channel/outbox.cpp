@@ -8,7 +8,6 @@ namespace bulkhead::channel {
 void Outbox::push(std::string_view message) {
     const auto framed = protocol::frameMessage(message);
     m_bytes.insert(m_bytes.end(), framed.begin(), framed.end());
-    flush();
 }
 
 bool Outbox::flush() {

@@ -15,7 +15,7 @@ public:
     Outbox(protocol::Session& session, protocol::StreamId stream)
         : m_session(&session)
         , m_stream(stream) {}
-    /// Queues one message (its protobuf bytes, at most kMaxMessage).
+    /// Queues one message (its protobuf bytes, at most kMaxMessage). flush() sends it.
     void push(std::string_view message);
     /// Gives the session what it takes. True when nothing is left.
     bool flush();

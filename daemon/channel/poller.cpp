@@ -48,9 +48,16 @@ void Poller::setEvents(WatchId id, std::uint32_t events) {
     watch.events = events;
 }
 
-void Poller::forget(WatchId id) {
-    setEvents(id, 0);
-    m_watches.erase(id);
+void Poller::forget(WatchId id) noexcept {
+    const auto found = m_watches.find(id);
+    if (found == m_watches.end()) {
+        return;
+    }
+    if (found->second.events != 0) {
+        // Fails only for a descriptor that is not watched, and then all is well.
+        (void)::epoll_ctl(m_epoll.get(), EPOLL_CTL_DEL, found->second.fd, nullptr);
+    }
+    m_watches.erase(found);
 }
 
 void Poller::wait(TimePoint deadline) {

@@ -28,7 +28,7 @@ public:
     WatchId watch(int fd, std::uint32_t events, Handler handler);
     void setEvents(WatchId id, std::uint32_t events);
     /// Safe at any time, from within handlers too. Unknown ids are ignored.
-    void forget(WatchId id);
+    void forget(WatchId id) noexcept;
 
     /// Waits for events until `deadline` at most and runs their handlers.
     void wait(TimePoint deadline);
@@ -76,7 +76,7 @@ public:
             m_poller->setEvents(m_id, events);
         }
     }
-    void close() {
+    void close() noexcept {
         if (m_id != 0) {
             m_poller->forget(std::exchange(m_id, 0));
         }

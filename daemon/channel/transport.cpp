@@ -10,7 +10,7 @@
 namespace bulkhead::channel {
 
 namespace {
-constexpr std::size_t kReadSize = 64 * 1024;
+constexpr std::size_t kReadSize = std::size_t{64} * 1024;
 
 UniqueFd nonBlocking(UniqueFd fd) {
     const int flags = ::fcntl(fd.get(), F_GETFL);

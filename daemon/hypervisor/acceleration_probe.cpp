@@ -204,7 +204,9 @@ Outcome AccelerationSelfTest::trial(const std::filesystem::path& kernel, const s
                       "-append",
                       fmt::format("{} {}", kernelCommandLine(core::Acceleration::Kvm), kSelfTestWord)};
     spec.environment = process::toolEnvironment();
-    spec.identity = process::Identity{m_options.uid, m_options.gid};
+    if (::geteuid() == 0) { // else there is no root to leave
+        spec.identity = process::Identity{m_options.uid, m_options.gid};
+    }
 
     std::stop_source answered;
     process::RunOptions options;

@@ -29,7 +29,8 @@ struct LibvirtHypervisorOptions {
 };
 
 /// core::Hypervisor over libvirtd. All calls may block for as long as libvirtd takes; a libvirtd that hangs fails them
-/// with Unavailable after half a minute. A libvirtd that was restarted or killed in between is not noticed by the caller.
+/// with Unavailable after half a minute. A libvirtd that was restarted or killed in between is not noticed by the
+/// caller.
 class LibvirtHypervisor final : public core::Hypervisor {
 public:
     /// `connection` must outlive this.

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <optional>
@@ -111,7 +112,7 @@ Result<std::string> LibvirtProbe::askQemu(std::vector<std::string> arguments) {
     spec.program = m_options.emulator;
     spec.arguments = std::move(arguments);
     spec.environment = process::toolEnvironment();
-    if (m_options.uid != 0) {
+    if (::geteuid() == 0 && m_options.uid != 0) {
         spec.identity = process::Identity{m_options.uid, m_options.gid};
     }
     process::RunOptions options;

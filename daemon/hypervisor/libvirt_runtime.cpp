@@ -6,6 +6,7 @@
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
 
+#include <csignal>
 #include <stdexcept>
 
 namespace bulkhead::hypervisor {
@@ -17,6 +18,8 @@ void wakeUp(int, void*) {}
 } // namespace
 
 LibvirtRuntime::LibvirtRuntime() {
+    // The library writes to its socket with write(2): a libvirtd that has just died would end us with it.
+    std::signal(SIGPIPE, SIG_IGN);
     // Registering again is harmless: the library keeps the first registration and says success.
     if (virInitialize() < 0 || virEventRegisterDefaultImpl() < 0) {
         throw std::runtime_error("libvirt's client library cannot be initialised");

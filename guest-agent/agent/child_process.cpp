@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/close_range.h>
 #include <string_view>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -198,6 +199,8 @@ int become(std::vector<std::string> argv, std::vector<std::string> environment) 
     if (::dup2(stdio.input.get(), 0) < 0 || ::dup2(stdio.output.get(), 1) < 0 || ::dup2(stdio.errors.get(), 2) < 0) {
         giveUp(report, Stage::Setup, errno);
     }
+    // Ours are close-on-exec by themselves; this is for what the agent itself may have inherited.
+    ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
     ::umask(022);
     limitResources(plan);
     // The agent protects itself from the out-of-memory killer; its children must not inherit that.

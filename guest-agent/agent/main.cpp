@@ -162,6 +162,8 @@ int runAsProcess(int fd, const std::string& tokenFile) {
     }
     // The domain is lost without the agent; its children get the ordinary score back.
     writeKernelFile("/proc/self/oom_score_adj", "-1000");
+    // With the kernel's time stamp, for whoever measures a start (dmesg).
+    writeKernelFile("/dev/kmsg", "<6>bulkhead-agent: listens\n");
     GuestSystem system;
     const auto grace = serve(makeSerialTransport(std::move(*port)), *token, system, boot::loadLateModules);
     ::explicit_bzero(token->data(), token->size());

@@ -10,7 +10,7 @@ namespace bulkhead::protocol::handshake {
 
 namespace {
 
-constexpr Magic bytesOf(const std::array<unsigned char, kMagicSize>& values) {
+constexpr Magic bytesOf(const std::array<unsigned char, kMagicSize>& values) noexcept {
     Magic magic{};
     for (std::size_t i = 0; i < kMagicSize; ++i) {
         magic[i] = std::byte{values[i]};

@@ -9,15 +9,15 @@ namespace bulkhead::protocol {
 
 constexpr std::uint32_t kProtocolVersion = 1;
 /// A protobuf message, without its length prefix (bytes).
-constexpr std::size_t kMaxMessage = 64 * 1024;
+constexpr std::size_t kMaxMessage = std::size_t{64} * 1024;
 /// The payload of one yamux data frame (bytes). Larger ones break the session.
-constexpr std::size_t kMaxFramePayload = 64 * 1024;
+constexpr std::size_t kMaxFramePayload = std::size_t{64} * 1024;
 /// yamux's initial receive window of a stream (bytes), as its specification says.
 constexpr std::uint32_t kInitialWindow = 256 * 1024;
 /// Streams open at once in a session.
 constexpr std::size_t kMaxStreams = 256;
 /// Bytes that wait to be sent on the whole session; write() takes no more until they are gone.
-constexpr std::size_t kMaxOutputQueue = 1024 * 1024;
+constexpr std::size_t kMaxOutputQueue = std::size_t{1024} * 1024;
 /// Control frames (window updates, pings, resets) that a peer may make us queue before the session is broken.
 constexpr std::size_t kMaxQueuedControlFrames = 4096;
 

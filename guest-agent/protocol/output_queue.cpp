@@ -7,7 +7,7 @@ namespace bulkhead::protocol {
 
 namespace {
 /// Frames are put together up to about this much per write: few system calls, and control frames wait for no more.
-constexpr std::size_t kWireBatch = 64 * 1024;
+constexpr std::size_t kWireBatch = std::size_t{64} * 1024;
 } // namespace
 
 void OutputQueue::pushControl(std::vector<std::byte> frame) {

@@ -17,9 +17,9 @@ namespace bulkhead::protocol {
 namespace {
 
 /// A data frame carries no more than this, so that control frames do not wait long behind it.
-constexpr std::size_t kDataPayload = 32 * 1024;
+constexpr std::size_t kDataPayload = std::size_t{32} * 1024;
 /// What the host throws away while it looks for the answer to its reset.
-constexpr std::size_t kMaxDiscarded = 16 * 1024 * 1024;
+constexpr std::size_t kMaxDiscarded = std::size_t{16} * 1024 * 1024;
 /// Streams that are gone for us, but of which the peer may not know yet.
 constexpr std::size_t kMaxLingering = 4096;
 constexpr StreamId kLastStreamId = std::numeric_limits<StreamId>::max() - 1;

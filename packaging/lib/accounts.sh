@@ -21,7 +21,7 @@ make_build_user() {
         systemd-sysusers "$packaging_dir/sysusers/bulkhead.conf"
     else
         # The same as sysusers/bulkhead.conf says.
-        useradd --system --user-group --no-create-home --home-dir /var/lib/bulkhead/build \
+        useradd --system --user-group --no-create-home --home-dir /nonexistent \
             --shell /usr/sbin/nologin --comment "Bulkhead template builder" "$BULKHEAD_BUILD_USER"
     fi
 }

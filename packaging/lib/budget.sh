@@ -25,6 +25,13 @@ budget_row() {
     printf '%-34s %4d:%02d %6d min%s\n' "$1" $(($2 / 60)) $(($2 % 60)) "$3" "$mark"
 }
 
+# print_figures LOG: what the benchmarks measured, from ctest's own log of passed tests.
+print_figures() {
+    [ -f "$1" ] || return 0
+    printf '\nFigures\n'
+    sed -n 's/^\([a-z][^:]*: [0-9.]\{1,\} [^ ]\{1,\}\( (.*)\)\{0,1\}\)$/    \1/p' "$1"
+}
+
 # print_budget SUMMARY BUILD_SECONDS TEMPLATE_SECONDS TOTAL_SECONDS
 print_budget() {
     local summary=$1

@@ -36,11 +36,13 @@ run   dbus                   the system bus
 run   polkitd                asks the administrator
 run   uidmap                 builds templates without root
 run   mmdebstrap             builds templates
+run   gpg                    mmdebstrap finds the archive's key where the apt sources do not name it
 run   e2fsprogs              makes their file systems
 run   cpio                   makes their initial RAM disks
 run   zstd                   compresses artefacts
 run   python3                starts daemons where there is no systemd
 run   util-linux             setpriv, unshare, flock
+run   mount                  private hosts of the tests, template builds
 run   iproute2               looks at the host's networks
 run   procps                 finds running daemons
 test  clang                  fuzz targets
@@ -49,6 +51,7 @@ test  clang-format           format test
 test  clang-tidy             analysis test
 test  git                    the lint tests look at tracked files
 test  tmux                   a terminal for `bulkhead run -t`
+test  systemd                busctl, for the tests of the bus (need not run as PID 1)
 test  strace                 looks at what a sandboxed process may do
 TABLE
 }

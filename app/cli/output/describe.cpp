@@ -14,15 +14,21 @@
 namespace bulkhead::cli {
 namespace {
 
-std::string text(const QString& value) { return value.toStdString(); }
+std::string text(const QString& value) {
+    return value.toStdString();
+}
 
-int orderOf(const QString& kind) { return kind == QLatin1String("disposable") ? 1 : 0; }
+int orderOf(const QString& kind) {
+    return kind == QLatin1String("disposable") ? 1 : 0;
+}
 
 std::string stateOf(const client::TemplateInfo& info) {
     return !info.built ? "not built" : info.stale ? "definition changed" : "built";
 }
 
-std::string timeOr(const std::optional<std::int64_t>& seconds) { return seconds ? timeText(*seconds) : std::string(); }
+std::string timeOr(const std::optional<std::int64_t>& seconds) {
+    return seconds ? timeText(*seconds) : std::string();
+}
 
 std::string machineText(std::uint64_t memory, std::uint32_t vcpus) {
     return fmt::format("{}, {} CPU{}", bytesText(memory), vcpus, vcpus == 1 ? "" : "s");
@@ -89,8 +95,7 @@ std::string domainText(const client::DomainInfo& domain) {
         {"Kind", text(domain.kind)},
         {"Template", text(domain.templateName) +
                          (domain.templateVersion.isEmpty() ? "" : ", version " + text(domain.templateVersion))},
-        {"Size", text(domain.size) +
-                     (domain.memory == 0 ? "" : " (" + machineText(domain.memory, domain.vcpus) + ")")},
+        {"Size", text(domain.size) + (domain.memory == 0 ? "" : " (" + machineText(domain.memory, domain.vcpus) + ")")},
         {"Home", domain.homeSize == 0 ? "" : bytesText(domain.homeSize)},
         {"Label", text(domain.label)},
         {"Egress", text(domain.egress)},
@@ -123,12 +128,9 @@ std::string templateTable(QList<client::TemplateInfo> templates) {
 
 std::string templateText(const client::TemplateInfo& info) {
     KeyValues pairs{
-        {"Name", text(info.name)},
-        {"Description", text(info.description)},
-        {"State", stateOf(info)},
-        {"Version", text(info.version)},
-        {"Built", timeOr(info.builtAt)},
-        {"Disk", info.built ? bytesText(info.sizeOnDisk) : ""},
+        {"Name", text(info.name)},       {"Description", text(info.description)},
+        {"State", stateOf(info)},        {"Version", text(info.version)},
+        {"Built", timeOr(info.builtAt)}, {"Disk", info.built ? bytesText(info.sizeOnDisk) : ""},
     };
     for (auto size = info.sizes.cbegin(); size != info.sizes.cend(); ++size) {
         pairs.emplace_back("Size " + text(size.key()), machineText(size->memory, size->vcpus) +

@@ -6,7 +6,9 @@
 namespace bulkhead::cli {
 namespace {
 
-std::string text(const QString& value) { return value.toStdString(); }
+std::string text(const QString& value) {
+    return value.toStdString();
+}
 
 Json texts(const QStringList& values) {
     Json array = Json::array();
@@ -17,9 +19,13 @@ Json texts(const QStringList& values) {
 }
 
 /// A text, or null where there is none.
-Json optionalText(const QString& value) { return value.isEmpty() ? Json(nullptr) : Json(text(value)); }
+Json optionalText(const QString& value) {
+    return value.isEmpty() ? Json(nullptr) : Json(text(value));
+}
 
-Json optionalTime(const std::optional<std::int64_t>& value) { return value ? Json(*value) : Json(nullptr); }
+Json optionalTime(const std::optional<std::int64_t>& value) {
+    return value ? Json(*value) : Json(nullptr);
+}
 
 std::string dump(const Json& value, int indent) {
     return value.dump(indent, ' ', true, Json::error_handler_t::replace) + "\n";
@@ -27,8 +33,12 @@ std::string dump(const Json& value, int indent) {
 
 } // namespace
 
-std::string jsonText(const Json& value) { return dump(value, 2); }
-std::string jsonLine(const Json& value) { return dump(value, -1); }
+std::string jsonText(const Json& value) {
+    return dump(value, 2);
+}
+std::string jsonLine(const Json& value) {
+    return dump(value, -1);
+}
 
 Json jsonOf(const client::DomainInfo& domain) {
     Json json;
@@ -120,9 +130,8 @@ Json jsonOf(const QList<client::Finding>& findings) {
 }
 
 Json jsonOf(const client::Failure& failure, const std::string& hint) {
-    return Json{{"code", failure.code},
-                {"message", failure.message},
-                {"hint", hint.empty() ? Json(nullptr) : Json(hint)}};
+    return Json{
+        {"code", failure.code}, {"message", failure.message}, {"hint", hint.empty() ? Json(nullptr) : Json(hint)}};
 }
 
 } // namespace bulkhead::cli

@@ -48,7 +48,9 @@ std::string progressText(const std::string& title, const std::string& safePhase,
 }
 
 ProgressLine::ProgressLine(std::string title, ProgressStyle style)
-    : m_title(std::move(title)), m_style(style), m_onTerminal(::isatty(STDERR_FILENO) == 1) {
+    : m_title(std::move(title))
+    , m_style(style)
+    , m_onTerminal(::isatty(STDERR_FILENO) == 1) {
     if (m_style == ProgressStyle::Silent || (m_style == ProgressStyle::Calm && !m_onTerminal)) {
         m_style = ProgressStyle::Silent;
         return;
@@ -86,8 +88,7 @@ void ProgressLine::draw() {
         return;
     }
     m_visible = true;
-    print("\r\x1b[K" +
-          progressText(m_title, m_phase, m_fraction, m_style == ProgressStyle::Full, terminalColumns()));
+    print("\r\x1b[K" + progressText(m_title, m_phase, m_fraction, m_style == ProgressStyle::Full, terminalColumns()));
 }
 
 void ProgressLine::clear() {

@@ -74,6 +74,8 @@ void printFailure(const std::string& what, const client::Failure& failure, bool 
     printError(errorText(what.empty() ? failure.message : what + ": " + failure.message, hint));
 }
 
-void printMistake(const std::string& what, const std::string& hint) { printError(errorText(what, hint)); }
+void printMistake(const std::string& what, const std::string& hint) {
+    printError(errorText(what, hint));
+}
 
 } // namespace bulkhead::cli

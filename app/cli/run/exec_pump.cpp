@@ -186,7 +186,8 @@ void ExecPump::readControl() {
         return;
     }
     switch (event.kind) {
-    case ClientEventKind::Started: return;
+    case ClientEventKind::Started:
+        return;
     case ClientEventKind::Exited:
     case ClientEventKind::Signalled:
     case ClientEventKind::Failed:
@@ -247,8 +248,11 @@ void ExecPump::takeSignals() {
             }
             continue;
         case SIGUSR1:
-        case SIGUSR2: queue(ClientRequestKind::Signal, static_cast<std::uint32_t>(*signal), 0); continue;
-        default: break;
+        case SIGUSR2:
+            queue(ClientRequestKind::Signal, static_cast<std::uint32_t>(*signal), 0);
+            continue;
+        default:
+            break;
         }
         // Nothing is left to pass it on to; and a terminal that hung up takes its session along.
         const bool nobodyThere = m_end.event || !m_streams.control.isOpen();

@@ -34,8 +34,8 @@ struct PumpEnds {
     int input = 0;
     int output = 1;
     int error = 2;
-    bool terminal = false;          ///< input is a terminal in raw mode
-    std::function<void()> resumed;  ///< with terminal: called after SIGCONT, to enter raw mode again
+    bool terminal = false;         ///< input is a terminal in raw mode
+    std::function<void()> resumed; ///< with terminal: called after SIGCONT, to enter raw mode again
 };
 
 /// Copies bytes between our descriptors and those of an exec, passes signals and window sizes on, and returns when the

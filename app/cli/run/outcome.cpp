@@ -43,12 +43,12 @@ RunOutcome failedToStart(const ClientEvent& event, const RunSubject& subject) {
                     "cannot enter " + (subject.cwd.empty() ? "the user's home" : "'" + subject.cwd + "'") +
                         " in the guest" + why);
     case ExecFailedReason::Limit:
-        return ours(exit_code::kOurs, "failed", "LimitExceeded",
-                    "the guest has no room for another program" + why);
+        return ours(exit_code::kOurs, "failed", "LimitExceeded", "the guest has no room for another program" + why);
     case ExecFailedReason::BadRequest:
         return ours(exit_code::kOurs, "failed", client::code::kGuestFailure,
                     "the guest's agent does not accept the request" + why);
-    case ExecFailedReason::Unknown: break;
+    case ExecFailedReason::Unknown:
+        break;
     }
     return ours(exit_code::kOurs, "failed", client::code::kGuestFailure, "the guest could not start it" + why);
 }
@@ -57,9 +57,12 @@ std::string lostText(const ClientEvent& event) {
     switch (static_cast<LostReason>(event.a)) {
     case LostReason::Violation:
         return fmt::format("it broke the rules of the channel (violation {}) and was cut off", event.b);
-    case LostReason::NoAnswer: return "it did not answer any more";
-    case LostReason::Internal: return "the channel process had a fault of its own";
-    case LostReason::EndOfFile: break;
+    case LostReason::NoAnswer:
+        return "it did not answer any more";
+    case LostReason::Internal:
+        return "the channel process had a fault of its own";
+    case LostReason::EndOfFile:
+        break;
     }
     return "the guest died or was powered off";
 }
@@ -95,12 +98,15 @@ RunOutcome outcomeOf(const PumpEnd& end, const RunSubject& subject) {
             outcome = ours(exit_code::kTimedOut, "timed-out", client::code::kTimedOut,
                            "the command did not end within " + subject.timeout + " and was killed");
             break;
-        case ClientEventKind::Failed: outcome = failedToStart(*end.event, subject); break;
+        case ClientEventKind::Failed:
+            outcome = failedToStart(*end.event, subject);
+            break;
         case ClientEventKind::Lost:
             outcome = ours(exit_code::kOurs, "lost", "GuestLost",
                            "lost " + where + " while the command ran: " + lostText(*end.event));
             break;
-        case ClientEventKind::Started: break; // the pump never ends with it
+        case ClientEventKind::Started:
+            break; // the pump never ends with it
         }
     }
     outcome.domain = subject.domain;

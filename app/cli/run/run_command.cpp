@@ -28,9 +28,13 @@ struct Place {
     std::string name;
 };
 
-tl::unexpected<Failure> pass(const Failure& failure) { return tl::unexpected<Failure>(failure); }
+tl::unexpected<Failure> pass(const Failure& failure) {
+    return tl::unexpected<Failure>(failure);
+}
 
-QString qt(const std::string& text) { return QString::fromStdString(text); }
+QString qt(const std::string& text) {
+    return QString::fromStdString(text);
+}
 
 /// Progress is for somebody who looks on; --json is for a program.
 ProgressStyle styleFor(const RunArguments& arguments) {
@@ -39,8 +43,8 @@ ProgressStyle styleFor(const RunArguments& arguments) {
 
 Outcome<Place> openNamed(Session& session, const RunArguments& arguments) {
     const std::string& name = *arguments.domain;
-    const auto path = session.await<QDBusObjectPath>(
-        [&](auto done) { session.manager().findDomain(qt(name), std::move(done)); });
+    const auto path =
+        session.await<QDBusObjectPath>([&](auto done) { session.manager().findDomain(qt(name), std::move(done)); });
     if (!path) {
         return pass(path.error());
     }
@@ -115,8 +119,8 @@ PumpEnd pump(client::ExecStreams& streams, Interrupts& interrupts, const client:
 /// Whatever can be said of the domain, soon: the daemon may be gone.
 std::string stateOf(Session& session, Place& place) {
     constexpr std::chrono::milliseconds kPatience{1000};
-    const auto info = session.await<client::DomainInfo>(
-        [&](auto done) { place.domain->describe(std::move(done)); }, kPatience);
+    const auto info =
+        session.await<client::DomainInfo>([&](auto done) { place.domain->describe(std::move(done)); }, kPatience);
     const std::string name = place.name.empty() ? "the disposable domain" : "domain " + place.name;
     if (info) {
         return name + " is " + info->state.toStdString();
@@ -138,7 +142,8 @@ RunOutcome runIn(Session& session, Place& place, const RunArguments& arguments,
         return outcomeOf(streams.error(), place.name);
     }
     const PumpEnd end = pump(**streams, session.interrupts(), options);
-    const std::string timeout = arguments.timeout ? fmt::format("{} s", std::chrono::duration<double>(*arguments.timeout).count()) : "its time";
+    const std::string timeout =
+        arguments.timeout ? fmt::format("{} s", std::chrono::duration<double>(*arguments.timeout).count()) : "its time";
     RunOutcome outcome = outcomeOf(end, {place.name, command.front(), arguments.user, arguments.cwd, timeout});
     if (end.leftBySignal) {
         outcome.failure->message += "; " + stateOf(session, place);

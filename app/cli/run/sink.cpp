@@ -11,7 +11,8 @@
 
 namespace bulkhead::cli {
 
-Sink::Sink(int fd) : m_fd(fd) {
+Sink::Sink(int fd)
+    : m_fd(fd) {
     struct stat status {};
     if (::fstat(fd, &status) != 0) {
         return;

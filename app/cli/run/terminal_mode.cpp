@@ -34,7 +34,8 @@ void onFault(int number) {
 
 } // namespace
 
-RawTerminal::RawTerminal(int fd) : m_fd(fd) {
+RawTerminal::RawTerminal(int fd)
+    : m_fd(fd) {
     if (::tcgetattr(fd, &g_saved) != 0) {
         throw std::system_error(errno, std::generic_category(), "tcgetattr");
     }
@@ -51,7 +52,9 @@ RawTerminal::RawTerminal(int fd) : m_fd(fd) {
     enter();
 }
 
-RawTerminal::~RawTerminal() { restore(); }
+RawTerminal::~RawTerminal() {
+    restore();
+}
 
 void RawTerminal::enter() {
     termios raw = g_saved;

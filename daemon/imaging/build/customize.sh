@@ -59,6 +59,7 @@ chroot "$root" useradd --uid 1000 --user-group --no-create-home --home-dir /home
     --groups sudo --comment 'Domain user' user
 # mmdebstrap put the host's own name there, and its options for apt (proxies among them).
 rm -f "$root/etc/hostname" "$root/etc/apt/apt.conf.d/99mmdebstrap"
+sed -i '/unsafe-io/d' "$root/etc/dpkg/dpkg.cfg.d/99mmdebstrap"
 echo domain > "$root/etc/hostname"
 printf '127.0.0.1\tlocalhost\n127.0.1.1\tdomain\n::1\tlocalhost ip6-localhost ip6-loopback\n' > "$root/etc/hosts"
 echo 'LANG=C.UTF-8' > "$root/etc/default/locale"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Talks to the agent of a real guest by hand: guest-probe SOCKET TOKEN_FILE [--ready | USER -- COMMAND…]. Waits for
-// the agent (and with --ready does no more), runs the command, asks for the status, shuts down, and prints how long each
-// took.
+// the agent (and with --ready does no more), runs the command, asks for the status, shuts down, and prints how long
+// each took.
 #include "host_client.hpp"
 
 #include <cstdio>

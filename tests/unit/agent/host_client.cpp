@@ -15,10 +15,13 @@ namespace bulkhead::tests {
 
 using protocol::StreamId;
 
-void fillRandom(std::span<std::byte> buffer) { static_cast<void>(!::getrandom(buffer.data(), buffer.size(), 0)); }
+void fillRandom(std::span<std::byte> buffer) {
+    static_cast<void>(!::getrandom(buffer.data(), buffer.size(), 0));
+}
 
 HostClient::HostClient(UniqueFd fd, const protocol::Token& token)
-    : m_fd(std::move(fd)), m_token(token) {
+    : m_fd(std::move(fd))
+    , m_token(token) {
     ::fcntl(m_fd.get(), F_SETFL, ::fcntl(m_fd.get(), F_GETFL) | O_NONBLOCK);
 }
 

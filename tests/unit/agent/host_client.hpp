@@ -22,12 +22,12 @@ using namespace agent; // the messages of agent.proto
 class HostClient final : public protocol::SessionEvents {
 public:
     struct Stream {
-        std::string received;    ///< raw bytes, or the not yet cut bytes of a message stream
-        std::size_t total = 0;   ///< bytes that ever came
+        std::string received;  ///< raw bytes, or the not yet cut bytes of a message stream
+        std::size_t total = 0; ///< bytes that ever came
         bool finished = false;
         bool wasReset = false;
-        bool consume = true;     ///< false: the window is not opened again
-        bool keep = true;        ///< false: only counted and given to `onBytes`
+        bool consume = true; ///< false: the window is not opened again
+        bool keep = true;    ///< false: only counted and given to `onBytes`
         std::function<void(std::string_view)> onBytes;
         std::string toSend;
         bool finishAfter = false;

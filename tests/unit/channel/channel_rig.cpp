@@ -63,9 +63,8 @@ void FakeGuest::pump() {
         (void)m_session.feed(std::span(buffer).first(static_cast<std::size_t>(count)));
     }
     for (auto& [stream, out] : m_out) {
-        const std::size_t taken = m_session.write(stream, bytesOf(out.bytes));
-        out.bytes.erase(0, taken);
-        if (out.finish && out.bytes.empty()) {
+        out.done += m_session.write(stream, bytesOf(out.bytes).subspan(out.done));
+        if (out.finish && out.done == out.bytes.size()) {
             m_session.finish(stream);
             out.finish = false;
         }

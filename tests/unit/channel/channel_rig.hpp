@@ -49,7 +49,9 @@ public:
     void started(const Program& program, std::uint32_t pid = 42);
     void exited(const Program& program, std::uint32_t status, std::uint32_t signal = 0);
     /// Bytes that wait for the window.
-    [[nodiscard]] std::size_t waiting(protocol::StreamId stream) { return m_out[stream].bytes.size(); }
+    [[nodiscard]] std::size_t waiting(protocol::StreamId stream) {
+        return m_out[stream].bytes.size() - m_out[stream].done;
+    }
     void sendRaw(std::span<const std::byte> bytes);
 
     std::map<std::uint64_t, Program> programs;
@@ -79,6 +81,7 @@ private:
     };
     struct Out {
         std::string bytes;
+        std::size_t done = 0;
         bool finish = false;
     };
     UniqueFd m_fd;

@@ -72,19 +72,58 @@ private slots:
         QTest::addColumn<QString>("command");
         QTest::addColumn<QString>("domain");
         QTest::addColumn<QString>("templateName");
-        QTest::newRow("after --") << "run -- ls -l" << "ls|-l" << "" << "";
-        QTest::newRow("first word ends the options") << "run ls -l --json" << "ls|-l|--json" << "" << "";
-        QTest::newRow("value of an option is no command") << "run --domain work ls" << "ls" << "work" << "";
-        QTest::newRow("value with =") << "run --domain=work ls" << "ls" << "work" << "";
-        QTest::newRow("disposable takes no next word") << "run --disposable ls" << "ls" << "" << "";
-        QTest::newRow("disposable with template") << "run --disposable=dev ls" << "ls" << "" << "dev";
-        QTest::newRow("second -- belongs to the command") << "run -- env -- ls" << "env|--|ls" << "" << "";
-        QTest::newRow("-- behind the first word too") << "run env -- ls" << "env|--|ls" << "" << "";
-        QTest::newRow("a command like an option") << "run -- --version" << "--version" << "" << "";
-        QTest::newRow("an empty argument is kept") << "run -- printf ''" << "printf|" << "" << "";
-        QTest::newRow("a verb's name as command") << "run run run" << "run|run" << "" << "";
-        QTest::newRow("-t alone") << "run -t" << "" << "" << "";
-        QTest::newRow("-t and a command") << "run -t --domain w -- top" << "top" << "w" << "";
+        QTest::newRow("after --") << "run -- ls -l"
+                                  << "ls|-l"
+                                  << ""
+                                  << "";
+        QTest::newRow("first word ends the options") << "run ls -l --json"
+                                                     << "ls|-l|--json"
+                                                     << ""
+                                                     << "";
+        QTest::newRow("value of an option is no command") << "run --domain work ls"
+                                                          << "ls"
+                                                          << "work"
+                                                          << "";
+        QTest::newRow("value with =") << "run --domain=work ls"
+                                      << "ls"
+                                      << "work"
+                                      << "";
+        QTest::newRow("disposable takes no next word") << "run --disposable ls"
+                                                       << "ls"
+                                                       << ""
+                                                       << "";
+        QTest::newRow("disposable with template") << "run --disposable=dev ls"
+                                                  << "ls"
+                                                  << ""
+                                                  << "dev";
+        QTest::newRow("second -- belongs to the command") << "run -- env -- ls"
+                                                          << "env|--|ls"
+                                                          << ""
+                                                          << "";
+        QTest::newRow("-- behind the first word too") << "run env -- ls"
+                                                      << "env|--|ls"
+                                                      << ""
+                                                      << "";
+        QTest::newRow("a command like an option") << "run -- --version"
+                                                  << "--version"
+                                                  << ""
+                                                  << "";
+        QTest::newRow("an empty argument is kept") << "run -- printf ''"
+                                                   << "printf|"
+                                                   << ""
+                                                   << "";
+        QTest::newRow("a verb's name as command") << "run run run"
+                                                  << "run|run"
+                                                  << ""
+                                                  << "";
+        QTest::newRow("-t alone") << "run -t"
+                                  << ""
+                                  << ""
+                                  << "";
+        QTest::newRow("-t and a command") << "run -t --domain w -- top"
+                                          << "top"
+                                          << "w"
+                                          << "";
     }
     void run_command() {
         QFETCH(QString, line);
@@ -102,8 +141,9 @@ private slots:
     }
 
     void run_options() {
-        const auto parsed = parseArguments(words("run --json --timeout 15m --size large --user root --cwd /tmp --env A=1 "
-                                                 "--env B -- env"));
+        const auto parsed =
+            parseArguments(words("run --json --timeout 15m --size large --user root --cwd /tmp --env A=1 "
+                                 "--env B -- env"));
         const auto& run = std::get<RunArguments>(std::get<Invocation>(parsed));
         QVERIFY(run.json);
         QVERIFY(!run.terminal);
@@ -115,8 +155,8 @@ private slots:
     }
 
     void verbs() {
-        const auto create = parseArguments(
-            words("domain create work --template minimal --size s --label blue --egress web --home-size 2GiB --tag a --tag b"));
+        const auto create = parseArguments(words("domain create work --template minimal --size s --label blue --egress "
+                                                 "web --home-size 2GiB --tag a --tag b"));
         const auto& made = std::get<DomainCreateArguments>(std::get<Invocation>(create));
         QCOMPARE(made.name, std::string("work"));
         QCOMPARE(made.templateName, std::string("minimal"));
@@ -135,22 +175,38 @@ private slots:
     void mistakes_data() {
         QTest::addColumn<QString>("line");
         QTest::addColumn<QString>("says");
-        QTest::newRow("nothing") << "" << "say what to do";
-        QTest::newRow("unknown verb") << "frob" << "there is no 'bulkhead frob'";
-        QTest::newRow("unknown verb of a noun") << "domain frob" << "there is no 'bulkhead domain frob'";
-        QTest::newRow("a verb of a later issue") << "snapshot ls" << "there is no 'bulkhead snapshot'";
-        QTest::newRow("noun alone") << "template" << "say what to do after 'bulkhead template'";
-        QTest::newRow("no command") << "run" << "no command given";
-        QTest::newRow("no command behind --") << "run --json --" << "no command given";
-        QTest::newRow("empty command") << "run -- ''" << "name is empty";
-        QTest::newRow("empty domain") << "run --domain '' ls" << "--domain: it is empty";
-        QTest::newRow("unknown option") << "run --frob ls" << "unknown option --frob";
-        QTest::newRow("two places") << "run --domain a --disposable ls" << "excludes";
-        QTest::newRow("size of a named domain") << "run --domain a --size b ls" << "excludes";
-        QTest::newRow("option without value") << "run --domain" << "--domain needs one value";
-        QTest::newRow("bad duration") << "run --timeout soon ls" << "'soon' is not a duration";
-        QTest::newRow("name missing") << "domain show" << "NAME is required";
-        QTest::newRow("one name too many") << "domain show a b" << "unexpected argument b";
+        QTest::newRow("nothing") << ""
+                                 << "say what to do";
+        QTest::newRow("unknown verb") << "frob"
+                                      << "there is no 'bulkhead frob'";
+        QTest::newRow("unknown verb of a noun") << "domain frob"
+                                                << "there is no 'bulkhead domain frob'";
+        QTest::newRow("a verb of a later issue") << "snapshot ls"
+                                                 << "there is no 'bulkhead snapshot'";
+        QTest::newRow("noun alone") << "template"
+                                    << "say what to do after 'bulkhead template'";
+        QTest::newRow("no command") << "run"
+                                    << "no command given";
+        QTest::newRow("no command behind --") << "run --json --"
+                                              << "no command given";
+        QTest::newRow("empty command") << "run -- ''"
+                                       << "name is empty";
+        QTest::newRow("empty domain") << "run --domain '' ls"
+                                      << "--domain: it is empty";
+        QTest::newRow("unknown option") << "run --frob ls"
+                                        << "unknown option --frob";
+        QTest::newRow("two places") << "run --domain a --disposable ls"
+                                    << "excludes";
+        QTest::newRow("size of a named domain") << "run --domain a --size b ls"
+                                                << "excludes";
+        QTest::newRow("option without value") << "run --domain"
+                                              << "--domain needs one value";
+        QTest::newRow("bad duration") << "run --timeout soon ls"
+                                      << "'soon' is not a duration";
+        QTest::newRow("name missing") << "domain show"
+                                      << "NAME is required";
+        QTest::newRow("one name too many") << "domain show a b"
+                                           << "unexpected argument b";
     }
     void mistakes() {
         QFETCH(QString, line);
@@ -265,7 +321,8 @@ private slots:
         QVERIFY(proto.open(QIODevice::ReadOnly));
         const QString text = QString::fromUtf8(proto.readAll());
         const auto check = [&](const char* name, ExecFailedReason reason) {
-            const QRegularExpression line(QString("\\b%1 = %2;").arg(QLatin1String(name)).arg(static_cast<int>(reason)));
+            const QRegularExpression line(
+                QString("\\b%1 = %2;").arg(QLatin1String(name)).arg(static_cast<int>(reason)));
             QVERIFY2(line.match(text).hasMatch(), name);
         };
         check("COMMAND_NOT_FOUND", ExecFailedReason::CommandNotFound);

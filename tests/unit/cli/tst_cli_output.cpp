@@ -117,10 +117,17 @@ private slots:
         QTest::newRow("escape sequence") << QByteArray("\x1b[2J") << QByteArray("\\x1b[2J");
         QTest::newRow("line break") << QByteArray("a\nbulkhead: done") << QByteArray("a\\x0abulkhead: done");
         QTest::newRow("carriage return") << QByteArray("a\rb") << QByteArray("a\\x0db");
-        QTest::newRow("C1 CSI") << QByteArray("\xc2\x9b" "2J") << QByteArray("\\x9b" "2J");
+        QTest::newRow("C1 CSI") << QByteArray("\xc2\x9b"
+                                              "2J")
+                                << QByteArray("\\x9b"
+                                              "2J");
         QTest::newRow("lone byte") << QByteArray("a\x9b") << QByteArray("a\\x9b");
-        QTest::newRow("override") << QByteArray("a\xe2\x80\xae" "b") << QByteArray("a\\u{202e}b");
-        QTest::newRow("zero width") << QByteArray("a\xe2\x80\x8b" "b") << QByteArray("a\\u{200b}b");
+        QTest::newRow("override") << QByteArray("a\xe2\x80\xae"
+                                                "b")
+                                  << QByteArray("a\\u{202e}b");
+        QTest::newRow("zero width") << QByteArray("a\xe2\x80\x8b"
+                                                  "b")
+                                    << QByteArray("a\\u{200b}b");
         QTest::newRow("tag character") << QByteArray("\xf3\xa0\x81\x81") << QByteArray("\\u{e0041}");
         QTest::newRow("overlong") << QByteArray("\xc0\xaf") << QByteArray("\\xc0\\xaf");
         QTest::newRow("surrogate") << QByteArray("\xed\xa0\x80") << QByteArray("\\xed\\xa0\\x80");
@@ -173,7 +180,8 @@ private slots:
         compareGolden("domain_show_failed.txt", domainText(failedDomain()));
         compareGolden("template_ls.txt", templateTable({minimalTemplate(), unbuiltTemplate()}));
         compareGolden("template_ls_empty.txt", templateTable({}));
-        compareGolden("template_ls.json", jsonText(jsonOf(QList<client::TemplateInfo>{minimalTemplate(), unbuiltTemplate()})));
+        compareGolden("template_ls.json",
+                      jsonText(jsonOf(QList<client::TemplateInfo>{minimalTemplate(), unbuiltTemplate()})));
         compareGolden("template_show.txt", templateText(minimalTemplate()));
         compareGolden("template_show.json", jsonText(jsonOf(minimalTemplate(), true)));
         compareGolden("doctor.txt", findingsText(findings()));
@@ -193,7 +201,8 @@ private slots:
         QCOMPARE(progressText("Building m", "packages", 0.5, true, 80),
                  std::string("Building m  [############............]  50 %  packages"));
         QCOMPARE(progressText("Building m", "packages", -1, true, 80), std::string("Building m (packages)…"));
-        QCOMPARE(progressText("Building m", "", 7.0, true, 80), std::string("Building m  [########################] 100 %"));
+        QCOMPARE(progressText("Building m", "", 7.0, true, 80),
+                 std::string("Building m  [########################] 100 %"));
         QCOMPARE(client::textWidth(progressText("Building m", "packages", 0.5, true, 20)), std::size_t{19});
     }
 };

@@ -131,6 +131,21 @@ private slots:
         QVERIFY(pair.guest.session.isReady() && next.session.isReady());
     }
 
+    /// A proof that ends like the begin of a reset must not leave the guest waiting for more.
+    void handshake_confirmThatEndsInTheFirstByteOfTheMagic() {
+        unsigned seed = 0;
+        for (bool found = false; !found; ++seed) {
+            Nonce host{};
+            Nonce guest{};
+            seeded(seed)(host);
+            seeded(seed + 1000)(guest);
+            found = handshake::makeConfirm(someToken(), host, guest).back() == handshake::kHostMagic.front();
+        }
+        Pair pair(4096, seed - 1);
+        pair.connect();
+        QVERIFY(pair.guest.session.isReady());
+    }
+
     void reset_inTheMiddleOfFrames() {
         for (const std::size_t step : {1, 33, 4096}) {
             Pair pair(step);

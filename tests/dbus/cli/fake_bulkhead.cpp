@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fake_bulkhead.hpp"
+
+#include "domain_adaptor.h"
+#include "job_adaptor.h"
+#include "manager_adaptor.h"
+
+#include <array>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using bulkhead::client::Descriptor;
+using namespace bulkhead::exec_stream;
+
+namespace {
+
+std::pair<Descriptor, QDBusUnixFileDescriptor> socketPair(int type) {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+        throw std::runtime_error("socketpair");
+    }
+    QDBusUnixFileDescriptor theirs;
+    theirs.giveFileDescriptor(ends[1]);
+    return {Descriptor(ends[0]), theirs};
+}
+
+} // namespace
+
+void ExecEnds::event(ClientEventKind kind, std::uint32_t a, std::int32_t b) const {
+    const ClientEvent record{kind, a, b};
+    ::send(control.get(), &record, sizeof record, MSG_NOSIGNAL);
+}
+
+std::optional<ClientRequest> ExecEnds::request() const {
+    ClientRequest record;
+    return ::recv(control.get(), &record, sizeof record, 0) == sizeof record ? std::optional(record) : std::nullopt;
+}
+
+bool ExecEnds::write(const Descriptor& to, const QByteArray& bytes) {
+    for (qsizetype done = 0; done < bytes.size();) {
+        const ssize_t count =
+            ::send(to.get(), bytes.constData() + done, static_cast<std::size_t>(bytes.size() - done), MSG_NOSIGNAL);
+        if (count <= 0) {
+            return false;
+        }
+        done += count;
+    }
+    return true;
+}
+
+QByteArray ExecEnds::read() const {
+    QByteArray bytes(65536, Qt::Uninitialized);
+    const ssize_t count = ::recv(input.get(), bytes.data(), static_cast<std::size_t>(bytes.size()), 0);
+    bytes.resize(count > 0 ? count : 0);
+    return bytes;
+}
+
+void FakeJob::finish(const QString& state) {
+    description["state"] = state;
+    emit Finished(state);
+}
+
+void FakeJob::Cancel() {
+    cancelled = true;
+    if (description["state"].toString() == "running") {
+        finish("cancelled");
+    }
+}
+
+QDBusObjectPath FakeDomain::Start(const QVariantMap& options) {
+    calls += "Start ";
+    lastOptions = options;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob();
+}
+
+QDBusObjectPath FakeDomain::Stop(const QVariantMap& options) {
+    calls += "Stop ";
+    lastOptions = options;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob();
+}
+
+QDBusObjectPath FakeDomain::Remove(const QVariantMap& options) {
+    calls += "Remove ";
+    lastOptions = options;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob();
+}
+
+qulonglong FakeDomain::Exec(const QStringList& argv, const QVariantMap& options, QDBusUnixFileDescriptor& control,
+                            QDBusUnixFileDescriptor& input, QDBusUnixFileDescriptor& output,
+                            QDBusUnixFileDescriptor& error) {
+    calls += "Exec ";
+    lastOptions = options;
+    if (m_owner.failed(*this)) {
+        return 0;
+    }
+    auto ends = std::make_unique<ExecEnds>();
+    ends->argv = argv;
+    ends->options = options;
+    std::tie(ends->control, control) = socketPair(SOCK_SEQPACKET);
+    std::tie(ends->input, input) = socketPair(SOCK_STREAM);
+    std::tie(ends->output, output) = socketPair(SOCK_STREAM);
+    std::tie(ends->error, error) = socketPair(SOCK_STREAM);
+    m_owner.players.emplace_back([ends = std::move(ends), script = m_owner.script] { script(*ends); });
+    return 7;
+}
+
+QVariantMap FakeManager::Describe() {
+    return m_owner.failed(*this) ? QVariantMap() : m_owner.managerDescription;
+}
+
+bulkhead::client::ObjectDescriptions FakeManager::ListDomains(const QVariantMap& options) {
+    m_owner.lastManagerOptions = options;
+    bulkhead::client::ObjectDescriptions all;
+    if (m_owner.failed(*this)) {
+        return all;
+    }
+    for (const char* name : {"work", "vault"}) {
+        if (const FakeDomain* domain = m_owner.domain(name)) {
+            all.insert(QDBusObjectPath(QString("/org/bulkhead1/domains/") + name), domain->description);
+        }
+    }
+    return all;
+}
+
+QDBusObjectPath FakeManager::FindDomain(const QString& name) {
+    if (m_owner.failed(*this)) {
+        return QDBusObjectPath("/");
+    }
+    if (m_owner.domain(name) == nullptr) {
+        sendErrorReply("org.bulkhead1.Error.NotFound", "there is no domain '" + name + "'");
+        return QDBusObjectPath("/");
+    }
+    return QDBusObjectPath("/org/bulkhead1/domains/" + name);
+}
+
+QDBusObjectPath FakeManager::CreateDomain(const QString& name, const QVariantMap& options) {
+    m_owner.lastManagerOptions = options;
+    if (m_owner.failed(*this)) {
+        return QDBusObjectPath("/");
+    }
+    m_owner.addDomain(name);
+    return QDBusObjectPath("/org/bulkhead1/domains/" + name);
+}
+
+QDBusObjectPath FakeManager::StartDisposable(const QVariantMap& options) {
+    m_owner.lastManagerOptions = options;
+    if (m_owner.failed(*this)) {
+        return QDBusObjectPath("/");
+    }
+    if (m_owner.domain("disp1") == nullptr) {
+        m_owner.addDomain("disp1", "disposable");
+    }
+    return m_owner.takeJob({{"domain", QVariant::fromValue(QDBusObjectPath("/org/bulkhead1/domains/disp1"))}});
+}
+
+bulkhead::client::VariantMapList FakeManager::ListTemplates() {
+    return m_owner.failed(*this) ? bulkhead::client::VariantMapList() : m_owner.templates;
+}
+
+QVariantMap FakeManager::DescribeTemplate(const QString& name) {
+    for (const QVariantMap& one : m_owner.templates) {
+        if (one["name"] == name) {
+            return one;
+        }
+    }
+    sendErrorReply("org.bulkhead1.Error.NotFound", "there is no template '" + name + "'");
+    return {};
+}
+
+QDBusObjectPath FakeManager::BuildTemplate(const QString& /*name*/, const QVariantMap& options) {
+    m_owner.lastManagerOptions = options;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob(m_owner.jobResult);
+}
+
+QDBusObjectPath FakeManager::Doctor(const QVariantMap& options) {
+    m_owner.lastManagerOptions = options;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob(m_owner.jobResult);
+}
+
+FakeBulkhead::FakeBulkhead(const QString& busAddress)
+    : m_connection(QDBusConnection::connectToBus(busAddress, "fake"))
+    , m_manager(std::make_unique<FakeManager>(*this)) {
+    bulkhead::client::registerBusTypes();
+    new ManagerAdaptor(m_manager.get());
+    addObject("/org/bulkhead1", m_manager.get());
+    if (!m_connection.registerService("org.bulkhead1")) {
+        throw std::runtime_error("cannot own org.bulkhead1");
+    }
+    managerDescription = {{"version", "0.1.0"}, {"acceleration", "emulation"}};
+}
+
+FakeBulkhead::~FakeBulkhead() {
+    vanish();
+    for (std::thread& player : players) {
+        player.join();
+    }
+}
+
+void FakeBulkhead::vanish() {
+    if (!std::exchange(m_vanished, true)) {
+        QDBusConnection::disconnectFromBus("fake");
+        m_connection = QDBusConnection("none"); // the last reference closes the socket
+    }
+}
+
+void FakeBulkhead::addObject(const QString& path, QObject* object) {
+    if (!m_connection.registerObject(path, object, QDBusConnection::ExportAdaptors)) {
+        throw std::runtime_error("cannot register " + path.toStdString());
+    }
+}
+
+FakeDomain& FakeBulkhead::addDomain(const QString& name, const QString& kind) {
+    auto domain = std::make_unique<FakeDomain>(*this);
+    domain->description = {{"name", name},    {"kind", kind},          {"state", "running"}, {"template", "minimal"},
+                           {"size", "small"}, {"egress", "none"},      {"owner", 1000U},     {"memory", 536870912ULL},
+                           {"id", "an-id"},   {"tags", QStringList()}, {"vcpus", 2U}};
+    new DomainAdaptor(domain.get());
+    addObject("/org/bulkhead1/domains/" + name, domain.get());
+    return *(m_domains[name] = std::move(domain));
+}
+
+FakeDomain* FakeBulkhead::domain(const QString& name) {
+    const auto found = m_domains.find(name);
+    return found == m_domains.end() ? nullptr : found->second.get();
+}
+
+FakeJob& FakeBulkhead::prepareJob() {
+    m_jobs.push_back(std::make_unique<FakeJob>());
+    FakeJob& job = *m_jobs.back();
+    job.description = {{"kind", "test"}, {"state", "running"}, {"phase", "booting"}, {"fraction", -1.0}};
+    new JobAdaptor(&job);
+    m_nextJob = "/org/bulkhead1/jobs/" + QString::number(m_jobs.size());
+    addObject(m_nextJob, &job);
+    return job;
+}
+
+QDBusObjectPath FakeBulkhead::takeJob(const QVariantMap& result) {
+    if (m_nextJob.isEmpty()) {
+        FakeJob& job = prepareJob();
+        job.description["state"] = "succeeded";
+        job.description["result"] = result;
+    }
+    return QDBusObjectPath(std::exchange(m_nextJob, QString()));
+}
+
+bool FakeBulkhead::failed(QDBusContext& context) {
+    const auto error = std::exchange(nextError, {});
+    if (error.first.isEmpty()) {
+        return false;
+    }
+    context.sendErrorReply(error.first, error.second);
+    return true;
+}

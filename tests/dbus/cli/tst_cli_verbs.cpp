@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli_fixture.hpp"
+
+#include <QDBusArgument>
+#include <QJsonArray>
+#include <QTest>
+
+#include <memory>
+
+using namespace bulkhead::test;
+using bulkhead::client::VariantMapList;
+
+/// Every verb but run against a double of the daemon.
+class TestCliVerbs : public QObject {
+    Q_OBJECT
+
+    std::unique_ptr<PrivateBus> m_bus;
+    std::unique_ptr<FakeBulkhead> m_fake;
+    std::unique_ptr<Cli> m_cli;
+
+    Ended call(const QString& line) {
+        m_cli->start(line.split(' '));
+        return m_cli->finish();
+    }
+    static QJsonDocument parsed(const Ended& ended) { return QJsonDocument::fromJson(ended.out); }
+
+private slots:
+    void init() {
+        m_bus = std::make_unique<PrivateBus>();
+        m_fake = std::make_unique<FakeBulkhead>(m_bus->address());
+        m_cli = std::make_unique<Cli>(m_bus->address());
+    }
+    void cleanup() {
+        m_cli.reset();
+        m_fake.reset();
+        m_bus.reset();
+    }
+
+    void domain_createListShow() {
+        Ended ended = call("domain ls");
+        QCOMPARE(ended.code, 0);
+        QVERIFY(ended.out.contains("bulkhead domain create NAME"));
+        QCOMPARE(call("domain ls --json").out, QByteArray("[]\n"));
+
+        ended = call("domain create work --template minimal --size small --tag a --home-size 2GiB");
+        QCOMPARE(ended.code, 0);
+        QVERIFY(ended.out.startsWith("Domain work is created."));
+        QCOMPARE(m_fake->lastManagerOptions,
+                 QVariantMap(
+                     {{"template", "minimal"}, {"size", "small"}, {"tags", QStringList{"a"}}, {"home-size", "2GiB"}}));
+
+        ended = call("domain ls --all");
+        QVERIFY2(ended.out.contains("work  running  minimal"), ended.out);
+        QCOMPARE(m_fake->lastManagerOptions, QVariantMap({{"all", true}}));
+        QCOMPARE(parsed(call("domain ls --json"))[0]["name"].toString(), QString("work"));
+        QVERIFY(call("domain show work").out.contains("Template:  minimal\n"));
+        QCOMPARE(parsed(call("domain show work --json"))["memory"].toInteger(), 536870912);
+        QCOMPARE(parsed(call("domain create vault --json"))["name"].toString(), QString("vault"));
+    }
+
+    void domain_change() {
+        FakeDomain& work = m_fake->addDomain("work");
+        QCOMPARE(call("domain start work").out, QByteArray("Domain work is running.\n"));
+        QCOMPARE(call("domain stop work --grace 5s").out, QByteArray("Domain work is stopped.\n"));
+        QCOMPARE(work.lastOptions, QVariantMap({{"grace", 5000ULL}}));
+        QCOMPARE(parsed(call("domain stop work --force --json"))["state"].toString(), QString("stopped"));
+        QCOMPARE(work.lastOptions, QVariantMap({{"force", true}}));
+        QCOMPARE(call("domain rm work --force").out, QByteArray("Domain work is removed.\n"));
+        QCOMPARE(work.calls, QString("Start Stop Stop Remove "));
+    }
+
+    void failures_data() {
+        QTest::addColumn<QString>("error");
+        QTest::addColumn<int>("code");
+        QTest::newRow("NotFound") << "org.bulkhead1.Error.NotFound" << 4;
+        QTest::newRow("NotAuthorized") << "org.bulkhead1.Error.NotAuthorized" << 5;
+        QTest::newRow("InvalidArgument") << "org.bulkhead1.Error.InvalidArgument" << 2;
+        QTest::newRow("AlreadyExists") << "org.bulkhead1.Error.AlreadyExists" << 1;
+        QTest::newRow("something of the bus") << "org.freedesktop.DBus.Error.Failed" << 1;
+    }
+    void failures() {
+        QFETCH(QString, error);
+        m_fake->failNext(error, "the reason");
+        Ended ended = call("domain create work");
+        QTEST(ended.code, "code");
+        QVERIFY2(ended.err.startsWith("bulkhead: cannot create domain work: the reason\n"), ended.err);
+        QCOMPARE(ended.out, QByteArray());
+        m_fake->failNext(error, "the reason");
+        ended = call("template build minimal --json");
+        QTEST(ended.code, "code");
+        QCOMPARE(ended.json()["error"].toObject()["message"].toString(), QString("the reason"));
+    }
+
+    void unknownThings_are4() {
+        const Ended ended = call("domain show nope");
+        QCOMPARE(ended.code, 4);
+        QCOMPARE(ended.err,
+                 QByteArray("bulkhead: domain nope: there is no domain 'nope'\n  see: bulkhead domain ls\n"));
+        QCOMPARE(call("domain stop nope").code, 4);
+        QCOMPARE(call("template show nope").code, 4);
+    }
+
+    void job_thatFails_saysWhy() {
+        m_fake->addDomain("work");
+        FakeJob& job = m_fake->prepareJob();
+        m_cli->start({"domain", "start", "work"});
+        QVERIFY(Cli::waitUntil([&] { return job.asked > 0; }));
+        job.description["error"] = "org.bulkhead1.Error.NoSpace";
+        job.description["message"] = "the disk is full";
+        job.finish("failed");
+        const Ended ended = m_cli->finish();
+        QCOMPARE(ended.code, 1);
+        QCOMPARE(ended.err, QByteArray("bulkhead: domain work: the disk is full\n"));
+    }
+
+    void template_listShow() {
+        QVariantMap minimal{{"name", "minimal"}, {"description", "Headless"}, {"built", true},
+                            {"version", "abc"},  {"size-on-disk", 1024ULL},   {"packages", QStringList{"apt", "git"}}};
+        m_fake->templates = {minimal};
+        QVERIFY(call("template ls").out.contains("minimal  built  abc"));
+        QCOMPARE(parsed(call("template ls --json"))[0]["version"].toString(), QString("abc"));
+        QCOMPARE(call("template show minimal --packages").out, QByteArray("apt\ngit\n"));
+        QVERIFY(call("template show minimal").out.contains("Description:  Headless\n"));
+    }
+
+    void template_build_showsPhases() {
+        FakeJob& job = m_fake->prepareJob();
+        job.description["phase"] = "installing packages";
+        m_cli->start({"template", "build", "minimal", "--force"});
+        QVERIFY(Cli::waitUntil([&] { return job.asked > 0; }));
+        job.description["phase"] = "making the disk";
+        const int before = job.asked;
+        emit job.Progress(0.5);
+        QVERIFY(Cli::waitUntil([&] { return job.asked > before; }));
+        job.description["result"] = QVariantMap{{"version", "abc"}, {"built", true}};
+        job.finish("succeeded");
+        const Ended ended = m_cli->finish();
+        QCOMPARE(ended.code, 0);
+        QCOMPARE(ended.out, QByteArray("Template minimal is built: version abc.\n"));
+        QCOMPARE(ended.err, QByteArray("Building minimal: installing packages\nBuilding minimal: making the disk\n"));
+        QCOMPARE(m_fake->lastManagerOptions, QVariantMap({{"force", true}}));
+    }
+
+    void template_build_upToDate() {
+        m_fake->jobResult = {{"version", "abc"}, {"built", false}};
+        QVERIFY(call("template build minimal").out.startsWith("Template minimal is up to date: version abc."));
+        QCOMPARE(parsed(call("template build minimal --json"))["built"].toBool(true), false);
+    }
+
+    void template_build_ctrlC_cancels() {
+        FakeJob& job = m_fake->prepareJob();
+        m_cli->start({"template", "build", "minimal"});
+        QVERIFY(Cli::waitUntil([&] { return job.asked > 0; }));
+        m_cli->signal(SIGINT);
+        const Ended ended = m_cli->finish();
+        QCOMPARE(ended.code, 130);
+        QVERIFY(job.cancelled);
+        QVERIFY2(ended.err.contains("cancelled, nothing is left of it"), ended.err);
+    }
+
+    void doctor() {
+        const VariantMapList findings{
+            {{"check", "disk"}, {"status", "warning"}, {"text", "nearly full"}, {"fix", "remove something"}}};
+        m_fake->jobResult = {{"findings", QVariant::fromValue(findings)}};
+        Ended ended = call("doctor --refresh");
+        QCOMPARE(ended.code, 0);
+        QCOMPARE(m_fake->lastManagerOptions, QVariantMap({{"refresh", true}}));
+        QVERIFY2(ended.out.endsWith("ok       daemon: bulkheadd 0.1.0 answers\nwarning  disk: nearly full\n"
+                                    "         fix: remove something\n\n0 problems, 1 warning, 2 ok\n"),
+                 ended.out);
+        m_fake->managerDescription["version"] = "9.9";
+        ended = call("doctor --json");
+        QCOMPARE(parsed(ended)["warnings"].toInt(), 2);
+        m_fake->jobResult["findings"] = QVariant::fromValue(VariantMapList{{{"check", "x"}, {"status", "problem"}}});
+        QCOMPARE(call("doctor").code, 1);
+        m_fake->jobResult["findings"] = "of another type";
+        QCOMPARE(call("doctor").code, 1);
+    }
+
+    void doctor_withoutDaemon_isUsefulStill() {
+        m_fake->vanish();
+        Ended ended = call("doctor");
+        QCOMPARE(ended.code, 1);
+        QVERIFY2(ended.out.contains("problem  daemon: bulkheadd is not running\n         fix: start it:"), ended.out);
+        m_bus.reset();
+        ended = call("doctor --json");
+        QCOMPARE(ended.code, 1);
+        QCOMPARE(parsed(ended)["findings"][0]["check"].toString(), QString("message bus"));
+        QCOMPARE(parsed(ended)["problems"].toInt(), 1);
+    }
+
+    void output_thatCannotBeWritten_isAFailure() {
+        m_cli->startShell("$BULKHEAD domain ls > /dev/full");
+        const Ended ended = m_cli->finish();
+        QCOMPARE(ended.code, 1);
+        QVERIFY(ended.err.contains("No space left on device"));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestCliVerbs)
+#include "tst_cli_verbs.moc"

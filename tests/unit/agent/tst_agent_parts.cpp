@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/accounts.hpp"
+#include "agent/child_process.hpp"
+#include "agent/event_loop.hpp"
+#include "agent/modules.hpp"
+#include "agent/small_file.hpp"
+
+#include <QTemporaryDir>
+#include <QTest>
+
+#include <fstream>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace bulkhead;
+using namespace bulkhead::agent;
+
+class TestAgentParts : public QObject {
+    Q_OBJECT
+
+private slots:
+    void findsAccounts_data() {
+        QTest::addColumn<QByteArray>("name");
+        QTest::addColumn<bool>("found");
+        QTest::addColumn<int>("uid");
+        QTest::addColumn<QByteArray>("home");
+        QTest::newRow("root") << QByteArray("root") << true << 0 << QByteArray("/root");
+        QTest::newRow("user") << QByteArray("user") << true << 1000 << QByteArray("/home/user");
+        QTest::newRow("no home, no shell") << QByteArray("bare") << true << 7 << QByteArray("/");
+        QTest::newRow("too few fields") << QByteArray("short") << false << 0 << QByteArray();
+        QTest::newRow("uid is no number") << QByteArray("letters") << false << 0 << QByteArray();
+        QTest::newRow("uid is negative") << QByteArray("minus") << false << 0 << QByteArray();
+        QTest::newRow("uid is too large") << QByteArray("large") << false << 0 << QByteArray();
+        QTest::newRow("unknown") << QByteArray("nobody") << false << 0 << QByteArray();
+        QTest::newRow("empty name") << QByteArray() << false << 0 << QByteArray();
+        QTest::newRow("part of a name") << QByteArray("use") << false << 0 << QByteArray();
+    }
+    void findsAccounts() {
+        QFETCH(QByteArray, name);
+        QFETCH(bool, found);
+        QFETCH(int, uid);
+        QFETCH(QByteArray, home);
+        constexpr std::string_view kPasswd = "root:x:0:0:root:/root:/bin/bash\n"
+                                             ":x:1:1::/:/bin/sh\n"
+                                             "short:x:3:3\n"
+                                             "letters:x:abc:3::/:/bin/sh\n"
+                                             "minus:x:-1:3::/:/bin/sh\n"
+                                             "large:x:4294967296:3::/:/bin/sh\n"
+                                             "bare:x:7:7:::\n"
+                                             "user:x:1000:1000:Domain user:/home/user:/bin/bash";
+        const auto account = findAccount(kPasswd, name.toStdString());
+        QCOMPARE(account.has_value(), found);
+        if (found) {
+            QCOMPARE(int(account->uid), uid);
+            QCOMPARE(QByteArray::fromStdString(account->home), home);
+        }
+    }
+
+    void findsGroups() {
+        constexpr std::string_view kGroup = "root:x:0:\nsudo:x:27:other,user\nusers:x:100:userx,use\n"
+                                            "bad:x:z:user\nuser:x:1000:user\ndocker:x:99:user";
+        const Account user{"user", 1000, 1000, "/home/user", "/bin/bash"};
+        QCOMPARE(groupsOf(kGroup, user), (std::vector<gid_t>{1000, 27, 99}));
+    }
+
+    void readsModuleLists() {
+        const auto entries = parseModuleList("early /lib/a.ko\nlate /lib/b.ko\nnewer /lib/c.ko\nearly \n\nlate /lib/d");
+        QCOMPARE(entries.size(), std::size_t{3});
+        QVERIFY(entries[0].early && entries[0].path == "/lib/a.ko");
+        QVERIFY(!entries[1].early && entries[1].path == "/lib/b.ko");
+        QVERIFY(!entries[2].early && entries[2].path == "/lib/d");
+    }
+
+    void readsOnlySmallRegularFiles() {
+        const QTemporaryDir folder;
+        const std::string base = folder.path().toStdString();
+        std::ofstream(base + "/file") << "12345";
+        QCOMPARE(readSmallFile(base + "/file", 5).value_or("?"), std::string("12345"));
+        QVERIFY(!readSmallFile(base + "/file", 4));
+        QVERIFY(!readSmallFile(base + "/none", 4));
+        QVERIFY(!readSmallFile(base, 4096));
+        QCOMPARE(::mkfifo((base + "/fifo").c_str(), 0600), 0);
+        QVERIFY(!readSmallFile(base + "/fifo", 4096)); // and does not wait for a writer
+        QVERIFY(readSmallFile("/proc/meminfo", 64 * 1024));
+    }
+
+    void mergesTheEnvironment() {
+        const Account user{"user", 1000, 1000, "/home/user", "/bin/bash"};
+        const auto environment = loginEnvironment(user, {"A=1", "HOME=/x", "A=2", "HOM=3"}, "xterm");
+        const auto has = [&](const char* entry) {
+            return std::count(environment.begin(), environment.end(), entry) == 1;
+        };
+        QVERIFY(has("A=2") && has("HOME=/x") && has("HOM=3") && has("TERM=xterm") && has("USER=user"));
+        QVERIFY(!has("A=1") && !has("HOME=/home/user"));
+    }
+
+    void removedHandlersAreNotCalled() {
+        EventLoop loop;
+        std::array<int, 2> first{};
+        std::array<int, 2> second{};
+        QCOMPARE(::pipe(first.data()), 0);
+        QCOMPARE(::pipe(second.data()), 0);
+        int calls = 0;
+        std::array<EventLoop::WatchId, 2> ids{};
+        // Both are ready in the same round; whichever comes first removes the other.
+        for (const std::size_t i : {0UL, 1UL}) {
+            const int fd = i == 0 ? first[0] : second[0];
+            ids.at(i) = loop.watch(fd, EPOLLIN, [&](std::uint32_t) {
+                ++calls;
+                loop.unwatch(ids[0]);
+                loop.unwatch(ids[1]);
+                loop.after(std::chrono::milliseconds(20), [&] { loop.quit(); });
+            });
+        }
+        QCOMPARE(::write(first[1], "x", 1), ssize_t{1});
+        QCOMPARE(::write(second[1], "x", 1), ssize_t{1});
+        loop.run();
+        QCOMPARE(calls, 1);
+        for (const int fd : {first[0], first[1], second[0], second[1]}) {
+            ::close(fd);
+        }
+    }
+
+    void timersCanBeCancelled() {
+        EventLoop loop;
+        bool wrong = false;
+        const auto cancelled = loop.after(std::chrono::milliseconds(1), [&] { wrong = true; });
+        loop.after(std::chrono::milliseconds(5), [&] { loop.quit(); });
+        loop.cancel(cancelled);
+        loop.run();
+        QVERIFY(!wrong);
+    }
+};
+
+QTEST_GUILESS_MAIN(TestAgentParts)
+#include "tst_agent_parts.moc"
