@@ -2,6 +2,7 @@
 /// The composition root: the only place that knows which adapter stands behind which port.
 #include "base/log.hpp"
 #include "base/version.hpp"
+#include "config/config_probes.hpp"
 #include "config/file_definition_store.hpp"
 #include "core/services/doctor_service.hpp"
 #include "core/services/domain_service.hpp"
@@ -157,7 +158,11 @@ int run(const Settings& settings) {
     imaging::DiskProbe diskProbe(settings.stateDirectory);
     imaging::MemoryProbe memoryProbe(memory, definitions);
     imaging::TemplatesProbe templatesProbe(definitions, templateStore, builder);
-    core::DoctorService doctor({&libvirtProbe, &diskProbe, &memoryProbe, &templatesProbe}, jobs);
+    config::DefinitionsProbe definitionsProbe(definitions);
+    config::PolicyProbe policyProbe(settings.configDirectory / "policy.d");
+    core::DoctorService doctor({.forEverybody = {&libvirtProbe, &diskProbe, &memoryProbe, &templatesProbe, &policyProbe},
+                                .forRoot = {&definitionsProbe}},
+                               acceleration, templateStore, jobs);
 
     core::Reconciler reconciler({.hypervisor = hypervisor,
                                  .store = instanceStore,

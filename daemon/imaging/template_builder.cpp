@@ -167,7 +167,8 @@ Result<core::BuiltTemplate> ProcessTemplateBuilder::build(const core::TemplateDe
     }
     const std::filesystem::path folder = m_options.workDirectory / randomUuidText();
     ScopeGuard undo([&] { discard({folder, {}}); });
-    if (auto made = makeFolder(folder, {0700, identity->uid, identity->gid}); !made) {
+    // o+x: the ids of the build's user namespace pass through it on their way to its root.
+    if (auto made = makeFolder(folder, {0711, identity->uid, identity->gid}); !made) {
         return fail(made.error());
     }
     process::RunOptions options;

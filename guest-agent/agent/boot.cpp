@@ -17,6 +17,7 @@
 #include <functional>
 #include <net/if.h>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -160,6 +161,16 @@ Status prepareKernel() {
         }
     }
     return {};
+}
+
+bool isSelfTest() {
+    std::istringstream words(readSmallFile("/proc/cmdline", 4096).value_or(""));
+    for (std::string word; words >> word;) {
+        if (word == "bulkhead.selftest") {
+            return true;
+        }
+    }
+    return false;
 }
 
 Status enterSystem() {

@@ -11,6 +11,8 @@ namespace bulkhead::agent::boot {
 
 /// In the initramfs: mounts /dev, /proc and /sys, and loads the modules that /modules lists as `early`.
 Status prepareKernel();
+/// After prepareKernel(): the kernel command line has the word bulkhead.selftest.
+bool isSelfTest();
 /// Mounts the system disk (and the home disk where there is one) and makes it the root. The initramfs is emptied.
 Status enterSystem();
 /// Everything that programs expect of a running system: /run, terminals, shared memory, host name, loopback,

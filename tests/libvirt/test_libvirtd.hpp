@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace bulkhead::test {
+namespace bulkhead::tests {
 
 /// The user that helpers of tests run as: never root.
 inline uid_t helperUid() {
@@ -99,4 +99,4 @@ private:
     std::optional<Helper> m_process;
 };
 
-} // namespace bulkhead::test
+} // namespace bulkhead::tests

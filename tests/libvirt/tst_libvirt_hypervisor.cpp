@@ -21,7 +21,7 @@ using namespace bulkhead;
 using hypervisor::LibvirtConnection;
 using hypervisor::LibvirtHypervisor;
 
-Q_DECLARE_METATYPE(bulkhead::test::HypervisorCase)
+Q_DECLARE_METATYPE(bulkhead::tests::HypervisorCase)
 
 /// The real adapter over a real libvirtd, whose test driver parses our XML and keeps domains without emulators. A
 /// stand-in process with the right arguments and a pid file plays each emulator.
@@ -30,9 +30,9 @@ class LibvirtHypervisorTest : public QObject {
 
 private:
     hypervisor::LibvirtRuntime m_runtime;
-    test::TestLibvirtd m_libvirtd;
+    tests::TestLibvirtd m_libvirtd;
     std::unique_ptr<QTemporaryDir> m_pids;
-    std::vector<test::Helper> m_emulators;
+    std::vector<tests::Helper> m_emulators;
     std::unique_ptr<LibvirtConnection> m_connection;
     std::unique_ptr<LibvirtHypervisor> m_hypervisor;
 
@@ -45,7 +45,7 @@ private:
         spec.initrd = "/s/initrd.img";
         spec.tokenFile = "/s/token";
         spec.agentSocket = "/s/agent.sock";
-        spec.emulatorUid = test::helperUid();
+        spec.emulatorUid = tests::helperUid();
         spec.emulatorGid = 65534;
         return spec;
     }
@@ -60,7 +60,7 @@ private:
         standIn.program = "/bin/sh";
         standIn.arguments = {"-c", "while :; do sleep 1000; done", "-uuid", spec.id.text()};
         standIn.environment = process::toolEnvironment();
-        test::runAsHelper(standIn);
+        tests::runAsHelper(standIn);
         auto child = process::spawn(standIn);
         if (!child) {
             qFatal("%s", child.error().message.c_str());
@@ -107,13 +107,13 @@ private slots:
     }
 
     void contract_data() {
-        QTest::addColumn<test::HypervisorCase>("contractCase");
-        for (const auto& contractCase : test::hypervisorContract()) {
+        QTest::addColumn<tests::HypervisorCase>("contractCase");
+        for (const auto& contractCase : tests::hypervisorContract()) {
             QTest::newRow(contractCase.name) << contractCase;
         }
     }
     void contract() {
-        QFETCH(test::HypervisorCase, contractCase);
+        QFETCH(tests::HypervisorCase, contractCase);
         const auto wrong = contractCase.run(*m_hypervisor, [this] { return makeSpecWithEmulator(); });
         QVERIFY2(wrong.empty(), wrong.c_str());
     }
@@ -148,9 +148,9 @@ private slots:
             QCOMPARE(virDomainSuspend(domain), 0);
             virDomainFree(domain);
         });
-        QVERIFY(test::contract::find(*m_hypervisor, spec.id)->isPaused);
+        QVERIFY(tests::contract::find(*m_hypervisor, spec.id)->isPaused);
         QVERIFY(m_hypervisor->resume(spec.id));
-        QVERIFY(!test::contract::find(*m_hypervisor, spec.id)->isPaused);
+        QVERIFY(!tests::contract::find(*m_hypervisor, spec.id)->isPaused);
         QVERIFY(m_hypervisor->destroy(spec.id));
     }
 
@@ -252,7 +252,7 @@ private slots:
         QVERIFY(destroyed && *destroyed);
         QVERIFY2(elapsed < 10'000, "destroy() waited for libvirt");
         QVERIFY(m_hypervisor->destroy(spec.id));
-        QVERIFY(!test::contract::find(*m_hypervisor, spec.id));
+        QVERIFY(!tests::contract::find(*m_hypervisor, spec.id));
     }
 
     void manyThreadsShareOneConnection() {

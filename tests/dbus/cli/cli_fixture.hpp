@@ -16,7 +16,7 @@
 #include <csignal>
 #include <functional>
 
-namespace bulkhead::test {
+namespace bulkhead::tests {
 
 /// How a run of the real program ended.
 struct Ended {
@@ -99,4 +99,4 @@ public:
     QByteArray out;
 };
 
-} // namespace bulkhead::test
+} // namespace bulkhead::tests

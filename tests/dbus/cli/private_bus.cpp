@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-namespace bulkhead::test {
+namespace bulkhead::tests {
 
 PrivateBus::PrivateBus() {
     QFile config(m_dir.filePath("bus.conf"));
@@ -33,4 +33,4 @@ PrivateBus::~PrivateBus() {
     m_daemon.waitForFinished();
 }
 
-} // namespace bulkhead::test
+} // namespace bulkhead::tests

@@ -5,7 +5,7 @@
 #include <QString>
 #include <QTemporaryDir>
 
-namespace bulkhead::test {
+namespace bulkhead::tests {
 
 /// A dbus-daemon of its own, for as long as the object lives.
 class PrivateBus {
@@ -21,4 +21,4 @@ private:
     QString m_address;
 };
 
-} // namespace bulkhead::test
+} // namespace bulkhead::tests

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-using namespace bulkhead::test;
+using namespace bulkhead::tests;
 using bulkhead::exec_stream::ClientEventKind;
 using bulkhead::exec_stream::ClientRequestKind;
 

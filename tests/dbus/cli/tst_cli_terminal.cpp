@@ -10,7 +10,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-using namespace bulkhead::test;
+using namespace bulkhead::tests;
 using bulkhead::client::Descriptor;
 using bulkhead::exec_stream::ClientEventKind;
 using bulkhead::exec_stream::ClientRequestKind;

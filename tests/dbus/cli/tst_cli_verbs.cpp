@@ -7,7 +7,7 @@
 
 #include <memory>
 
-using namespace bulkhead::test;
+using namespace bulkhead::tests;
 using bulkhead::client::VariantMapList;
 
 /// Every verb but run against a double of the daemon.

@@ -18,7 +18,7 @@ using agent::ExecEvent;
 using agent::ExecFailed;
 using agent::ExecRequest;
 using agent::Request;
-using test::HostClient;
+using tests::HostClient;
 
 namespace {
 
@@ -116,7 +116,7 @@ class TestAgent : public QObject {
 
 private slots:
     void initTestCase() {
-        test::fillRandom(m_token);
+        tests::fillRandom(m_token);
         m_tokenFile = std::filesystem::temp_directory_path() / ("bulkhead-token-" + std::to_string(::getpid()));
         std::ofstream(m_tokenFile, std::ios::binary)
             .write(reinterpret_cast<const char*>(m_token.data()), std::streamsize(m_token.size()));

@@ -6,7 +6,7 @@
 
 using namespace bulkhead;
 
-Q_DECLARE_METATYPE(bulkhead::test::HypervisorCase)
+Q_DECLARE_METATYPE(bulkhead::tests::HypervisorCase)
 
 /// The fake keeps to what the real adapter keeps to (tests/libvirt and tests/e2e run the same cases).
 class HypervisorContractTest : public QObject {
@@ -14,14 +14,14 @@ class HypervisorContractTest : public QObject {
 
 private slots:
     void fake_data() {
-        QTest::addColumn<test::HypervisorCase>("contractCase");
-        for (const auto& contractCase : test::hypervisorContract()) {
+        QTest::addColumn<tests::HypervisorCase>("contractCase");
+        for (const auto& contractCase : tests::hypervisorContract()) {
             QTest::newRow(contractCase.name) << contractCase;
         }
     }
     void fake() {
-        QFETCH(test::HypervisorCase, contractCase);
-        test::FakeHypervisor hypervisor;
+        QFETCH(tests::HypervisorCase, contractCase);
+        tests::FakeHypervisor hypervisor;
         const auto makeSpec = [] {
             core::InstanceSpec spec;
             spec.id = randomId<InstanceId>();
@@ -41,7 +41,7 @@ private slots:
     }
 
     void unreachableIsUnavailable() {
-        test::FakeHypervisor hypervisor;
+        tests::FakeHypervisor hypervisor;
         hypervisor.setReachable(false);
         QCOMPARE(nameOf(hypervisor.list().error().code), nameOf(ErrorCode::Unavailable));
         QCOMPARE(nameOf(hypervisor.destroy(randomId<InstanceId>()).error().code), nameOf(ErrorCode::Unavailable));
