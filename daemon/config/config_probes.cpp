@@ -28,7 +28,7 @@ std::vector<Finding> PolicyProbe::examine(bool) {
     std::size_t files = 0;
     std::error_code error; // an absent folder is the normal case
     for (const auto& entry : std::filesystem::directory_iterator(m_folder, error)) {
-        files += entry.path().extension() == ".policy" ? 1 : 0;
+        files += entry.path().extension() == ".policy" ? 1U : 0U;
     }
     if (files == 0) {
         return {{.check = "policy",

@@ -89,17 +89,17 @@ inline Outcome run(const QStringList& command, const QByteArray& input = {}, int
     return running.wait(ms);
 }
 
-inline Outcome bulkhead(const QStringList& arguments, const QByteArray& input = {}) {
+inline Outcome cli(const QStringList& arguments, const QByteArray& input = {}) {
     return run(QStringList{"bulkhead"} + arguments, input);
 }
 
 /// The rows of `bulkhead … --json`.
 inline QJsonArray jsonRows(const QStringList& arguments) {
-    return QJsonDocument::fromJson(bulkhead(arguments + QStringList{"--json"}).output).array();
+    return QJsonDocument::fromJson(cli(arguments + QStringList{"--json"}).output).array();
 }
 
 inline QString stateOf(const QString& domain) {
-    return QJsonDocument::fromJson(bulkhead({"domain", "show", domain, "--json"}).output)
+    return QJsonDocument::fromJson(cli({"domain", "show", domain, "--json"}).output)
         .object()
         .value("state")
         .toString();

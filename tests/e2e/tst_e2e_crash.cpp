@@ -19,7 +19,7 @@ class TestE2eCrash : public QObject {
 private slots:
     void initTestCase() {
         COMPARE_STATUS(run({"ph-daemon", "start"}), 0);
-        COMPARE_STATUS(bulkhead({"domain", "create", "work"}), 0);
+        COMPARE_STATUS(cli({"domain", "create", "work"}), 0);
     }
     void cleanupTestCase() {
         if (QTest::currentTestFailed()) {
@@ -35,11 +35,11 @@ private slots:
         QVERIFY(running.waitFor("n15\n"));
         COMPARE_STATUS(run({"ph-daemon", "start"}), 0);
         QCOMPARE(stateOf("work"), QString("running"));
-        COMPARE_STATUS(bulkhead({"run", "--domain", "work", "--", "touch", "/tmp/end"}), 0);
+        COMPARE_STATUS(cli({"run", "--domain", "work", "--", "touch", "/tmp/end"}), 0);
         const auto outcome = running.wait();
         QVERIFY2(outcome.output.endsWith("done\n"), outcome.text().constData());
         COMPARE_STATUS(outcome, 9);
-        COMPARE_STATUS(bulkhead({"domain", "stop", "work"}), 0);
+        COMPARE_STATUS(cli({"domain", "stop", "work"}), 0);
         QCOMPARE(stateOf("work"), QString("stopped"));
         VERIFY_NO_TRACES();
     }
@@ -72,18 +72,18 @@ private slots:
         COMPARE_STATUS(run({"ph-libvirtd", "kill"}), 0);
         QVERIFY(running.waitFor("n15\n"));
         COMPARE_STATUS(run({"ph-libvirtd", "start"}), 0);
-        COMPARE_STATUS(bulkhead({"run", "--domain", "work", "--", "touch", "/tmp/end"}), 0);
+        COMPARE_STATUS(cli({"run", "--domain", "work", "--", "touch", "/tmp/end"}), 0);
         COMPARE_STATUS(running.wait(), 9);
         QCOMPARE(stateOf("work"), QString("running"));
-        COMPARE_STATUS(bulkhead({"domain", "stop", "work"}), 0);
+        COMPARE_STATUS(cli({"domain", "stop", "work"}), 0);
         VERIFY_NO_TRACES();
-        COMPARE_STATUS(bulkhead({"run", "--disposable", "--", "true"}), 0);
+        COMPARE_STATUS(cli({"run", "--disposable", "--", "true"}), 0);
         VERIFY_NO_TRACES();
     }
 
     void libvirtdAway_isToldAsSuch() {
         COMPARE_STATUS(run({"ph-libvirtd", "kill"}), 0);
-        const auto refused = bulkhead({"run", "--disposable", "--", "true"});
+        const auto refused = cli({"run", "--disposable", "--", "true"});
         COMPARE_STATUS(run({"ph-libvirtd", "start"}), 0);
         COMPARE_STATUS(refused, 125);
         QVERIFY2(refused.error.contains("libvirt"), refused.text().constData());
@@ -99,15 +99,15 @@ private slots:
         QVERIFY2(outcome.error.contains("work"), outcome.text().constData());
         QTRY_COMPARE_WITH_TIMEOUT(stateOf("work"), QString("failed"), 20000);
         VERIFY_NO_TRACES();
-        const auto shown = bulkhead({"domain", "show", "work"});
+        const auto shown = cli({"domain", "show", "work"});
         QVERIFY2(shown.output.contains("emulator"), shown.text().constData());
         // It can be used again at once.
-        COMPARE_STATUS(bulkhead({"run", "--domain", "work", "--", "true"}), 0);
-        COMPARE_STATUS(bulkhead({"domain", "stop", "work"}), 0);
+        COMPARE_STATUS(cli({"run", "--domain", "work", "--", "true"}), 0);
+        COMPARE_STATUS(cli({"domain", "stop", "work"}), 0);
     }
 
     void guestPowersOff_isTold() {
-        const auto outcome = bulkhead(
+        const auto outcome = cli(
             {"run", "--disposable", "--user", "root", "--", "sh", "-c", "echo o > /proc/sysrq-trigger; sleep 100"});
         COMPARE_STATUS(outcome, 125);
         VERIFY_NO_TRACES();
@@ -126,16 +126,16 @@ private slots:
                                    "        print('writing', flush=True)\n"
                                    "        for i in range(64): os.write(fd, os.urandom(4096))\n"
                                    "import time; time.sleep(60)\n";
-        const auto outcome = bulkhead(
+        const auto outcome = cli(
             {"run", "--domain", "work", "--user", "root", "--", "python3", "-c", QString::fromLatin1(garbage)});
         COMPARE_STATUS(outcome, 125);
         QVERIFY2(outcome.error.contains("protocol"), outcome.text().constData());
         QTRY_COMPARE_WITH_TIMEOUT(stateOf("work"), QString("failed"), 20000);
-        const auto shown = bulkhead({"domain", "show", "work"});
+        const auto shown = cli({"domain", "show", "work"});
         QVERIFY2(shown.output.contains("protocol"), shown.text().constData());
         VERIFY_NO_TRACES();
-        COMPARE_STATUS(bulkhead({"run", "--domain", "work", "--", "true"}), 0);
-        COMPARE_STATUS(bulkhead({"domain", "stop", "work"}), 0);
+        COMPARE_STATUS(cli({"run", "--domain", "work", "--", "true"}), 0);
+        COMPARE_STATUS(cli({"domain", "stop", "work"}), 0);
     }
 
     void channelProcessKilled_isTold() {

@@ -30,48 +30,48 @@ private slots:
     }
 
     void homeIsKept_systemIsNot() {
-        COMPARE_STATUS(bulkhead({"domain", "create", "work", "--template", "minimal"}), 0);
+        COMPARE_STATUS(cli({"domain", "create", "work", "--template", "minimal"}), 0);
         QCOMPARE(stateOf("work"), QString("stopped"));
         // Starts the domain by itself.
-        COMPARE_STATUS(bulkhead({"run", "--domain", "work", "--", "sh", "-c", "echo x > ~/kept; touch /tmp/lost"}), 0);
-        COMPARE_STATUS(bulkhead({"run", "--domain", "work", "--user", "root", "--", "touch", "/usr/share/lost"}), 0);
+        COMPARE_STATUS(cli({"run", "--domain", "work", "--", "sh", "-c", "echo x > ~/kept; touch /tmp/lost"}), 0);
+        COMPARE_STATUS(cli({"run", "--domain", "work", "--user", "root", "--", "touch", "/usr/share/lost"}), 0);
         QCOMPARE(stateOf("work"), QString("running"));
         const auto files = QStringList{
             "run", "--domain", "work", "--", "sh", "-c", "ls ~/kept /tmp/lost /usr/share/lost 2>/dev/null; true"};
-        QCOMPARE(bulkhead(files).output, QByteArray("/home/user/kept\n/tmp/lost\n/usr/share/lost\n"));
-        COMPARE_STATUS(bulkhead({"domain", "stop", "work"}), 0);
+        QCOMPARE(cli(files).output, QByteArray("/home/user/kept\n/tmp/lost\n/usr/share/lost\n"));
+        COMPARE_STATUS(cli({"domain", "stop", "work"}), 0);
         QCOMPARE(stateOf("work"), QString("stopped"));
         VERIFY_NO_TRACES();
-        COMPARE_STATUS(bulkhead({"domain", "start", "work"}), 0);
-        QCOMPARE(bulkhead(files).output, QByteArray("/home/user/kept\n"));
-        QCOMPARE(bulkhead({"run", "--domain", "work", "--", "cat", "kept"}).output, QByteArray("x\n"));
+        COMPARE_STATUS(cli({"domain", "start", "work"}), 0);
+        QCOMPARE(cli(files).output, QByteArray("/home/user/kept\n"));
+        QCOMPARE(cli({"run", "--domain", "work", "--", "cat", "kept"}).output, QByteArray("x\n"));
 
         // A second start is no error, a removal of what runs is.
-        COMPARE_STATUS(bulkhead({"domain", "start", "work"}), 0);
-        const auto refused = bulkhead({"domain", "rm", "work"});
+        COMPARE_STATUS(cli({"domain", "start", "work"}), 0);
+        const auto refused = cli({"domain", "rm", "work"});
         COMPARE_STATUS(refused, 1);
         QVERIFY2(refused.error.contains("--force"), refused.text().constData());
-        COMPARE_STATUS(bulkhead({"domain", "stop", "work"}), 0);
-        COMPARE_STATUS(bulkhead({"domain", "rm", "work"}), 0);
-        COMPARE_STATUS(bulkhead({"domain", "show", "work"}), 4);
+        COMPARE_STATUS(cli({"domain", "stop", "work"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "work"}), 0);
+        COMPARE_STATUS(cli({"domain", "show", "work"}), 4);
         QVERIFY(QDir("/var/lib/bulkhead/homes").isEmpty());
         VERIFY_NO_TRACES();
     }
 
     void namesAndOptions_areChecked() {
         for (const char* name : {"Work", "../work", "host", "disp-1", "a b", ""}) {
-            const auto refused = bulkhead({"domain", "create", name});
+            const auto refused = cli({"domain", "create", name});
             QVERIFY2(refused.status == 1 || refused.status == 2, refused.text().constData());
             QVERIFY2(!refused.error.isEmpty(), name);
         }
-        COMPARE_STATUS(bulkhead({"domain", "create", "twice"}), 0);
-        const auto again = bulkhead({"domain", "create", "twice"});
+        COMPARE_STATUS(cli({"domain", "create", "twice"}), 0);
+        const auto again = cli({"domain", "create", "twice"});
         COMPARE_STATUS(again, 1);
         QVERIFY2(again.error.contains("exists"), again.text().constData());
-        COMPARE_STATUS(bulkhead({"domain", "create", "other", "--template", "nothing"}), 4);
-        COMPARE_STATUS(bulkhead({"domain", "create", "other", "--size", "gigantic"}), 1);
-        COMPARE_STATUS(bulkhead({"domain", "start", "nowhere"}), 4);
-        COMPARE_STATUS(bulkhead({"domain", "rm", "twice"}), 0);
+        COMPARE_STATUS(cli({"domain", "create", "other", "--template", "nothing"}), 4);
+        COMPARE_STATUS(cli({"domain", "create", "other", "--size", "gigantic"}), 1);
+        COMPARE_STATUS(cli({"domain", "start", "nowhere"}), 4);
+        COMPARE_STATUS(cli({"domain", "rm", "twice"}), 0);
         QVERIFY(jsonRows({"domain", "ls"}).isEmpty());
     }
 
@@ -83,15 +83,15 @@ private slots:
         writeFile("/etc/bulkhead/domains.d/misspelt.toml", "owner = \"root\"\ntempalte = \"minimal\"\n");
         COMPARE_STATUS(run({"ph-daemon", "start"}), 0);
         QCOMPARE(stateOf("managed"), QString("stopped"));
-        COMPARE_STATUS(bulkhead({"domain", "rm", "managed"}), 5);
-        COMPARE_STATUS(bulkhead({"run", "--domain", "managed", "--", "true"}), 0);
-        COMPARE_STATUS(bulkhead({"domain", "stop", "managed"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "managed"}), 5);
+        COMPARE_STATUS(cli({"run", "--domain", "managed", "--", "true"}), 0);
+        COMPARE_STATUS(cli({"domain", "stop", "managed"}), 0);
         // The broken ones are told with their place, and keep nobody else from working.
         const auto log = run({"ph-daemon", "log"}).output;
         QVERIFY2(log.contains("broken.toml:2:"), log.constData());
         QVERIFY2(log.contains("misspelt.toml:2:1"), log.constData());
         QVERIFY2(log.contains("template"), log.constData());
-        const auto report = bulkhead({"doctor"});
+        const auto report = cli({"doctor"});
         QVERIFY2(report.output.contains("misspelt.toml:2:1"), report.text().constData());
         for (const char* name : {"managed", "broken", "misspelt"}) {
             QFile::remove(QString("/etc/bulkhead/domains.d/%1.toml").arg(name));
@@ -99,23 +99,23 @@ private slots:
     }
 
     void fullDisk_isToldAndLeavesNothing() {
-        COMPARE_STATUS(bulkhead({"domain", "ls"}), 0);
+        COMPARE_STATUS(cli({"domain", "ls"}), 0);
         const auto before = QDir("/var/lib/bulkhead/homes").entryList(QDir::AllEntries | QDir::NoDotAndDotDot);
         // A tiny file system over the homes: the space check and the writes both meet it.
         COMPARE_STATUS(run({"mount", "-t", "tmpfs", "-o", "size=256k,mode=710", "tmpfs", "/var/lib/bulkhead/homes"}),
                        0);
-        const auto full = bulkhead({"domain", "create", "full"});
+        const auto full = cli({"domain", "create", "full"});
         COMPARE_STATUS(run({"umount", "/var/lib/bulkhead/homes"}), 0);
         COMPARE_STATUS(full, 1);
         QVERIFY2(full.error.contains("space"), full.text().constData());
-        COMPARE_STATUS(bulkhead({"domain", "show", "full"}), 4);
+        COMPARE_STATUS(cli({"domain", "show", "full"}), 4);
         QCOMPARE(QDir("/var/lib/bulkhead/homes").entryList(QDir::AllEntries | QDir::NoDotAndDotDot), before);
-        COMPARE_STATUS(bulkhead({"domain", "create", "full"}), 0);
-        COMPARE_STATUS(bulkhead({"domain", "rm", "full"}), 0);
+        COMPARE_STATUS(cli({"domain", "create", "full"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "full"}), 0);
     }
 
     void doctor_findsTheHost() {
-        const auto report = bulkhead({"doctor", "--json"});
+        const auto report = cli({"doctor", "--json"});
         const auto findings = QJsonDocument::fromJson(report.output).object().value("findings").toArray();
         QStringList checks;
         for (const auto& finding : findings) {

@@ -26,7 +26,7 @@ private slots:
         for (int i = 1; i <= 200'000; ++i) {
             numbers += QByteArray::number(i) + '\n';
         }
-        const auto sorted = bulkhead({"run", "--disposable", "--", "sort", "-rn"}, numbers);
+        const auto sorted = cli({"run", "--disposable", "--", "sort", "-rn"}, numbers);
         COMPARE_STATUS(sorted, 0);
         QVERIFY(sorted.output.startsWith("200000\n199999\n199998\n"));
         QCOMPARE(sorted.output.count('\n'), 200'000);
@@ -45,9 +45,9 @@ private slots:
     }
 
     void exitStatuses() {
-        COMPARE_STATUS(bulkhead({"domain", "create", "status", "--template", "minimal"}), 0);
+        COMPARE_STATUS(cli({"domain", "create", "status", "--template", "minimal"}), 0);
         const auto status = [](const QStringList& command) {
-            return bulkhead(QStringList{"run", "--domain", "status", "--"} + command);
+            return cli(QStringList{"run", "--domain", "status", "--"} + command);
         };
         COMPARE_STATUS(status({"true"}), 0);
         COMPARE_STATUS(status({"sh", "-c", "exit 7"}), 7);
@@ -64,20 +64,20 @@ private slots:
         QCOMPARE(both.output, QByteArray("out\n"));
         QCOMPARE(both.error, QByteArray("err\n"));
 
-        const auto late = bulkhead({"run", "--domain", "status", "--timeout", "1s", "--", "sleep", "100"});
+        const auto late = cli({"run", "--domain", "status", "--timeout", "1s", "--", "sleep", "100"});
         COMPARE_STATUS(late, 124);
 
         const auto who = status({"id", "-un"});
         QCOMPARE(who.output, QByteArray("user\n"));
-        const auto root = bulkhead({"run", "--domain", "status", "--user", "root", "--", "id", "-u"});
+        const auto root = cli({"run", "--domain", "status", "--user", "root", "--", "id", "-u"});
         QCOMPARE(root.output, QByteArray("0\n"));
-        const auto place = bulkhead({"run", "--domain", "status", "--cwd", "/usr", "--env", "GREETING=hello", "--",
+        const auto place = cli({"run", "--domain", "status", "--cwd", "/usr", "--env", "GREETING=hello", "--",
                                      "sh", "-c", "pwd; echo $GREETING; echo $HOME"});
         QCOMPARE(place.output, QByteArray("/usr\nhello\n/home/user\n"));
-        const auto nobody = bulkhead({"run", "--domain", "status", "--user", "nobody-here", "--", "true"});
+        const auto nobody = cli({"run", "--domain", "status", "--user", "nobody-here", "--", "true"});
         COMPARE_STATUS(nobody, 125);
         QVERIFY2(nobody.error.contains("nobody-here"), nobody.text().constData());
-        COMPARE_STATUS(bulkhead({"domain", "rm", "--force", "status"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--force", "status"}), 0);
         VERIFY_NO_TRACES();
     }
 
@@ -173,16 +173,16 @@ private slots:
     }
 
     void mistakes_areClear() {
-        const auto unknownDomain = bulkhead({"run", "--domain", "nowhere", "--", "true"});
+        const auto unknownDomain = cli({"run", "--domain", "nowhere", "--", "true"});
         COMPARE_STATUS(unknownDomain, 125);
         QVERIFY2(unknownDomain.error.contains("nowhere"), unknownDomain.text().constData());
-        const auto unknownTemplate = bulkhead({"run", "--disposable=nothing", "--", "true"});
+        const auto unknownTemplate = cli({"run", "--disposable=nothing", "--", "true"});
         COMPARE_STATUS(unknownTemplate, 125);
         QVERIFY2(unknownTemplate.error.contains("minimal"), unknownTemplate.text().constData());
-        const auto unknownSize = bulkhead({"run", "--disposable", "--size", "gigantic", "--", "true"});
+        const auto unknownSize = cli({"run", "--disposable", "--size", "gigantic", "--", "true"});
         COMPARE_STATUS(unknownSize, 125);
         QVERIFY2(unknownSize.error.contains("small"), unknownSize.text().constData());
-        const auto tooLarge = bulkhead({"run", "--disposable", "--size", "huge", "--", "true"});
+        const auto tooLarge = cli({"run", "--disposable", "--size", "huge", "--", "true"});
         COMPARE_STATUS(tooLarge, 125);
         QVERIFY2(tooLarge.error.contains("64 GiB"), tooLarge.text().constData());
         VERIFY_NO_TRACES();
