@@ -160,9 +160,10 @@ int run(const Settings& settings) {
     imaging::TemplatesProbe templatesProbe(definitions, templateStore, builder);
     config::DefinitionsProbe definitionsProbe(definitions);
     config::PolicyProbe policyProbe(settings.configDirectory / "policy.d");
-    core::DoctorService doctor({.forEverybody = {&libvirtProbe, &diskProbe, &memoryProbe, &templatesProbe, &policyProbe},
-                                .forRoot = {&definitionsProbe}},
-                               acceleration, templateStore, jobs);
+    core::DoctorService doctor(
+        {.forEverybody = {&libvirtProbe, &diskProbe, &memoryProbe, &templatesProbe, &policyProbe},
+         .forRoot = {&definitionsProbe}},
+        acceleration, templateStore, jobs);
 
     core::Reconciler reconciler({.hypervisor = hypervisor,
                                  .store = instanceStore,

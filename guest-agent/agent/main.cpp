@@ -147,8 +147,8 @@ int runAsProcess(int fd, const std::string& tokenFile) {
     ::_exit(1);
 }
 
-/// The host asks whether its acceleration boots a stock kernel to user space (daemon/hypervisor/acceleration_probe): that
-/// this program runs is the answer.
+/// The host asks whether its acceleration boots a stock kernel to user space (daemon/hypervisor/acceleration_probe):
+/// that this program runs is the answer.
 [[noreturn]] void answerSelfTest() {
     const UniqueFd console(::open("/dev/ttyS0", O_WRONLY | O_CLOEXEC | O_NOCTTY));
     constexpr std::string_view kAnswer = "BULKHEAD-SELFTEST-OK\n";

@@ -107,8 +107,8 @@ private slots:
     }
 
     void guestPowersOff_isTold() {
-        const auto outcome = cli(
-            {"run", "--disposable", "--user", "root", "--", "sh", "-c", "echo o > /proc/sysrq-trigger; sleep 100"});
+        const auto outcome =
+            cli({"run", "--disposable", "--user", "root", "--", "sh", "-c", "echo o > /proc/sysrq-trigger; sleep 100"});
         COMPARE_STATUS(outcome, 125);
         VERIFY_NO_TRACES();
     }
@@ -126,8 +126,8 @@ private slots:
                                    "        print('writing', flush=True)\n"
                                    "        for i in range(64): os.write(fd, os.urandom(4096))\n"
                                    "import time; time.sleep(60)\n";
-        const auto outcome = cli(
-            {"run", "--domain", "work", "--user", "root", "--", "python3", "-c", QString::fromLatin1(garbage)});
+        const auto outcome =
+            cli({"run", "--domain", "work", "--user", "root", "--", "python3", "-c", QString::fromLatin1(garbage)});
         COMPARE_STATUS(outcome, 125);
         QVERIFY2(outcome.error.contains("protocol"), outcome.text().constData());
         QTRY_COMPARE_WITH_TIMEOUT(stateOf("work"), QString("failed"), 20000);

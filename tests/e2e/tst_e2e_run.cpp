@@ -71,8 +71,8 @@ private slots:
         QCOMPARE(who.output, QByteArray("user\n"));
         const auto root = cli({"run", "--domain", "status", "--user", "root", "--", "id", "-u"});
         QCOMPARE(root.output, QByteArray("0\n"));
-        const auto place = cli({"run", "--domain", "status", "--cwd", "/usr", "--env", "GREETING=hello", "--",
-                                     "sh", "-c", "pwd; echo $GREETING; echo $HOME"});
+        const auto place = cli({"run", "--domain", "status", "--cwd", "/usr", "--env", "GREETING=hello", "--", "sh",
+                                "-c", "pwd; echo $GREETING; echo $HOME"});
         QCOMPARE(place.output, QByteArray("/usr\nhello\n/home/user\n"));
         const auto nobody = cli({"run", "--domain", "status", "--user", "nobody-here", "--", "true"});
         COMPARE_STATUS(nobody, 125);

@@ -8,8 +8,8 @@
 
 namespace bulkhead::core {
 
-/// Breaks the circle "links tell lifecycle, lifecycle uses links" at composition: what comes before attach() is dropped,
-/// and nothing can come then, since no link is open yet. Thread-safe.
+/// Breaks the circle "links tell lifecycle, lifecycle uses links" at composition: what comes before attach() is
+/// dropped, and nothing can come then, since no link is open yet. Thread-safe.
 class GuestEventRelay final : public GuestLinkEvents {
 public:
     struct Targets {
