@@ -229,16 +229,14 @@ void ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> 
 }
 
 void ChannelConnection::loseOnce(const std::string& reason) {
-    m_poller.remove(m_socket.get());
     {
         const std::lock_guard lock(m_mutex);
-        if (!m_lost.empty()) {
-            return;
-        }
         m_lost = reason;
     }
     m_changed.notify_all();
     m_events.lost(reason);
+    // The very last: from here on the destructor in another thread no longer waits for us, so `this` may be gone.
+    m_poller.remove(m_socket.get());
 }
 
 } // namespace bulkhead::link
