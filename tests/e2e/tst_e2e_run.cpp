@@ -158,7 +158,7 @@ private slots:
         QTRY_VERIFY2_WITH_TIMEOUT(screen().contains("$"), screen().constData(), kPatienceMs);
         type("stty size; tty; echo $TERM");
         QTRY_VERIFY2_WITH_TIMEOUT(screen().contains("20 90"), screen().constData(), 20000);
-        QVERIFY2(screen().contains("/dev/pts/"), screen().constData());
+        QTRY_VERIFY2_WITH_TIMEOUT(screen().contains("/dev/pts/"), screen().constData(), 20000);
         run(tmux + QStringList{"resize-window", "-t", "t", "-x", "70", "-y", "15"});
         type("stty size");
         QTRY_VERIFY2_WITH_TIMEOUT(screen().contains("15 70"), screen().constData(), 20000);
