@@ -25,10 +25,16 @@ public:
         std::chrono::milliseconds grace{10'000};
     };
 
-    /// `settleTime`: how long a channel that ended waits for the word that its emulator ended, which explains it.
+    struct Patience {
+        /// How long a channel that ended waits for the word that its emulator ended, which explains it.
+        std::chrono::milliseconds settle{2000};
+        /// Until a clean-up that failed is tried again.
+        std::chrono::milliseconds retry{3000};
+    };
+
     LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances, GuestLinks& links,
                      InstanceLauncher& launcher, EmulatorMonitor& monitor, JobService& jobs, WorkerPool& workers,
-                     std::chrono::milliseconds settleTime = std::chrono::seconds(2));
+                     Patience patience);
 
     Result<JobId> start(const Caller& caller, const DomainId& id);
     Result<JobId> stop(const Caller& caller, const DomainId& id, StopOptions options);
@@ -49,6 +55,10 @@ public:
 private:
     Result<JobResult> runStart(const DomainId& id, const JobContext& job);
     void failRunning(const InstanceId& instance, DomainEvent event, const std::string& reason);
+    /// Ends what is left of an instance whose domain no longer runs; the caller holds the operation.
+    Status cleanUp(const DomainEntry& entry);
+    /// For what could not be ended now (libvirtd away, a full disk): again and again, until it is done.
+    void cleanUpLater(const DomainId& id);
 
     DomainTable& m_table;
     DomainRepository& m_domains;
@@ -59,6 +69,7 @@ private:
     JobService& m_jobs;
     WorkerPool& m_workers;
     std::chrono::milliseconds m_settleTime;
+    std::chrono::milliseconds m_retryTime;
 };
 
 } // namespace bulkhead::core
