@@ -20,7 +20,8 @@ LifecycleService::LifecycleService(DomainTable& table, DomainRepository& domains
     , m_jobs(jobs)
     , m_workers(workers)
     , m_settleTime(patience.settle)
-    , m_retryTime(patience.retry) {}
+    , m_retryTime(patience.retry)
+    , m_busyTime(patience.busy) {}
 
 Result<JobId> LifecycleService::start(const Caller& caller, const DomainId& id) {
     const auto entry = m_table.find(id);
@@ -44,7 +45,8 @@ JobId LifecycleService::startDisposable(const Caller& caller, const DomainId& id
 }
 
 Result<JobResult> LifecycleService::runStart(const DomainId& id, const JobContext& job) {
-    const auto operation = m_table.beginOperation(id, "start");
+    // A stop or a clean-up that is under way ends soon; whoever wants a start wants it after that.
+    const auto operation = m_table.beginOperation(id, "start", m_busyTime);
     if (!operation) {
         return fail(operation.error());
     }

@@ -30,6 +30,8 @@ public:
         std::chrono::milliseconds settle{2000};
         /// Until a clean-up that failed is tried again.
         std::chrono::milliseconds retry{3000};
+        /// How long a start waits for another operation on its domain.
+        std::chrono::milliseconds busy{30000};
     };
 
     LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances, GuestLinks& links,
@@ -70,6 +72,7 @@ private:
     WorkerPool& m_workers;
     std::chrono::milliseconds m_settleTime;
     std::chrono::milliseconds m_retryTime;
+    std::chrono::milliseconds m_busyTime;
 };
 
 } // namespace bulkhead::core

@@ -83,7 +83,9 @@ struct Daemon {
                                      monitor,
                                      jobs,
                                      *workers,
-                                     {.settle = std::chrono::milliseconds(20), .retry = std::chrono::milliseconds(20)}};
+                                     {.settle = std::chrono::milliseconds(20),
+                                      .retry = std::chrono::milliseconds(20),
+                                      .busy = std::chrono::milliseconds(20)}};
     core::DomainService domains{{outside.domains, outside.definitions, outside.store, outside.links, outside.clock},
                                 table,
                                 templates,
