@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dbus/domain_object.hpp"
 
+#include "core/model/exec_check.hpp"
 #include "dbus/describe.hpp"
 
 namespace bulkhead::dbus {
@@ -44,7 +45,7 @@ core::Caller DomainObject::admit(std::string_view method) {
 void DomainObject::Describe(sdbus::Result<Options>&& result) {
     const auto caller = admit("Describe");
     m_context.answer(
-        std::move(result),
+        caller, std::move(result),
         [&context = m_context, caller, id = m_id]() -> Result<Options> {
             return context.domains.find(caller, id).map([&](const auto& entry) {
                 return describeDomain(entry, context.domains.runningExecs(entry));
@@ -57,8 +58,8 @@ void DomainObject::Start(sdbus::Result<sdbus::ObjectPath>&& result, Options opti
     const auto caller = admit("Start");
     finishReading(OptionReader(options));
     m_context.answer(
-        std::move(result), [&context = m_context, caller, id = m_id] { return context.lifecycle.start(caller, id); },
-        kSendJobPath);
+        caller, std::move(result),
+        [&context = m_context, caller, id = m_id] { return context.lifecycle.start(caller, id); }, kSendJobPath);
 }
 
 void DomainObject::Stop(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {
@@ -71,7 +72,7 @@ void DomainObject::Stop(sdbus::Result<sdbus::ObjectPath>&& result, Options optio
         reader.number("grace", static_cast<std::uint64_t>(wanted.grace.count()), kLongestGraceMs));
     finishReading(reader);
     m_context.answer(
-        std::move(result),
+        caller, std::move(result),
         [&context = m_context, caller, id = m_id, wanted] { return context.lifecycle.stop(caller, id, wanted); },
         kSendJobPath);
 }
@@ -82,7 +83,7 @@ void DomainObject::Remove(sdbus::Result<sdbus::ObjectPath>&& result, Options opt
     const bool force = reader.flag("force");
     finishReading(reader);
     m_context.answer(
-        std::move(result),
+        caller, std::move(result),
         [&context = m_context, caller, id = m_id, force] { return context.domains.remove(caller, id, force); },
         kSendJobPath);
 }
@@ -105,8 +106,12 @@ void DomainObject::Exec(
     request.timeoutMs = reader.number("timeout", 0, kLongestMs);
     request.limitProcesses = reader.number("processes", 0, 1'000'000);
     finishReading(reader);
+    // Before anything is queued: a whole D-Bus message of arguments is no burden to us.
+    if (auto checked = core::checkExecRequest(request); !checked) {
+        throwError(checked.error());
+    }
     m_context.answer(
-        std::move(result),
+        caller, std::move(result),
         [&context = m_context, caller, id = m_id, request] { return context.domains.exec(caller, id, request); },
         [](const auto& reply, core::ExecStreams streams) {
             reply.returnResults(streams.id, handOver(std::move(streams.control)), handOver(std::move(streams.input)),
@@ -117,7 +122,7 @@ void DomainObject::Exec(
 void DomainObject::Status(sdbus::Result<Options>&& result) {
     const auto caller = admit("Status");
     m_context.answer(
-        std::move(result),
+        caller, std::move(result),
         [&context = m_context, caller, id = m_id]() -> Result<Options> {
             return context.domains.status(caller, id).map(describeStatus);
         },

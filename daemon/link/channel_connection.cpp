@@ -146,7 +146,9 @@ Status ChannelConnection::send(const ToChannel& request, std::string_view payloa
 }
 
 void ChannelConnection::onReadable() {
-    while (true) {
+    // Bounded: one process that talks without end must not keep the others' records waiting (level-triggered: the rest
+    // comes in the next round).
+    for (int turn = 0; turn < 64; ++turn) {
         FromChannel record;
         iovec part{&record, sizeof record};
         alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostDescriptors * sizeof(int))> control{};
@@ -177,11 +179,13 @@ void ChannelConnection::onReadable() {
             loseOnce(size <= 0 ? "the channel process ended" : "the channel process sent a malformed record");
             return;
         }
-        handle(record, std::move(descriptors));
+        if (!handle(record, std::move(descriptors))) {
+            return; // lost: `this` may be gone
+        }
     }
 }
 
-void ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> descriptors) {
+bool ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> descriptors) {
     switch (record.kind) {
     case FromChannelKind::Hello: {
         const std::lock_guard lock(m_mutex);
@@ -206,7 +210,7 @@ void ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> 
     }
     case FromChannelKind::Lost:
         loseOnce(lostText(record.a, record.b));
-        return;
+        return false;
     case FromChannelKind::ExecAccepted:
     case FromChannelKind::Refused:
     case FromChannelKind::Status:
@@ -223,9 +227,10 @@ void ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> 
     }
     default:
         loseOnce("the channel process sent an unknown record");
-        return;
+        return false;
     }
     m_changed.notify_all();
+    return true;
 }
 
 void ChannelConnection::loseOnce(const std::string& reason) {
