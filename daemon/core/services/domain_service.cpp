@@ -94,7 +94,7 @@ Result<DomainId> DomainService::create(const Caller& caller, const std::string& 
     if (!homeSize) {
         homeSize = m_templates.find(options.templateName)->definition.homeSize;
     }
-    if (auto made = m_ports.store.createHome(record.id, *homeSize); !made) {
+    if (auto made = m_ports.store.createHome(record.id, record.owner, record.name, *homeSize); !made) {
         return fail(made.error().in("home disk of domain \"" + name + "\""));
     }
     ScopeGuard undoHome([&] { [[maybe_unused]] const auto gone = m_ports.store.removeHome(record.id); });

@@ -255,9 +255,9 @@ void Reconciler::removeLeftovers(const std::vector<InstanceRecord>& records, Rep
     }
     // Homes hold people's data: one without a record is never removed by itself, only said.
     if (const auto homes = m_ports.store.homesOnDisk(); homes) {
-        for (const auto& id : *homes) {
-            if (!m_table.find(id)) {
-                log::warning("a home disk belongs to no known domain; it is kept", {{"DOMAIN", id.text()}});
+        for (const auto& home : *homes) {
+            if (!m_table.find(home.id)) {
+                log::warning("a home disk belongs to no known domain; it is kept", {{"DOMAIN", home.id.text()}});
             }
         }
     }
