@@ -63,8 +63,8 @@ Status Reconciler::loadDomains(Report& report) {
     }
     auto loaded = m_ports.definitions.loadDomains();
     for (const auto& problem : loaded.problems) {
-        log::error("a domain definition cannot be used", {{"ERROR", problem.message}});
-        report.problems.push_back(problem);
+        log::error("a domain definition cannot be used", {{"ERROR", problem.error.message}});
+        report.problems.push_back(problem.error);
     }
     const auto definitionOf = [&loaded](const DomainRecord& record) {
         return std::find_if(loaded.domains.begin(), loaded.domains.end(), [&](const DomainDefinition& candidate) {
@@ -103,8 +103,9 @@ Status Reconciler::loadDomains(Report& report) {
             entry.definition = {.name = record.name, .owner = record.owner, .kind = record.kind};
             entry.definitionProblem = "its definition is missing or broken; see `bulkhead doctor`";
             for (const auto& problem : loaded.problems) {
-                if (problem.message.find("/" + record.name + ".toml:") != std::string::npos) {
-                    entry.definitionProblem = problem.message;
+                if (problem.owner == record.owner && problem.name == record.name) {
+                    entry.definitionProblem = problem.error.message;
+                    break;
                 }
             }
         }
