@@ -3,10 +3,13 @@
 
 #include "base/log.hpp"
 #include "base/scope_guard.hpp"
+#include "imaging/home_manifest.hpp"
 #include "imaging/overlays.hpp"
+#include "imaging/template_manifest.hpp"
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,10 +23,16 @@ constexpr const char* kClaimName = "claim";
 /// What a start writes at once: two empty overlays and small files.
 constexpr Bytes kInstanceNeeds = 4 * kMiB;
 constexpr std::size_t kIdLength = 36;
+constexpr std::size_t kMostManifest = std::size_t{16} * 1024;
 
 std::string_view tokenBytes(const core::GuestToken& token) {
     const void* const data = token.data();
     return {static_cast<const char*>(data), token.size()};
+}
+
+std::int64_t secondsNow() {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
 template <class IdType> Result<std::vector<IdType>> idsIn(const std::filesystem::path& folder) {
@@ -42,7 +51,7 @@ template <class IdType> Result<std::vector<IdType>> idsIn(const std::filesystem:
 
 } // namespace
 
-Status FileInstanceStore::createHome(const DomainId& domain, Bytes size) {
+Status FileInstanceStore::createHome(const DomainId& domain, uid_t owner, const std::string& name, Bytes size) {
     const std::lock_guard lock(m_homes);
     if (auto ready = m_layout.prepare(); !ready) {
         return ready;
@@ -55,11 +64,17 @@ Status FileInstanceStore::createHome(const DomainId& domain, Bytes size) {
         return room;
     }
     const std::filesystem::path temporary = m_layout.homes() / (".new-" + domain.text());
+    const HomeManifest manifest{owner, name, secondsNow()};
     ScopeGuard undo([&] { [[maybe_unused]] const Status removed = removeTree(temporary); });
     const Status made = removeTree(temporary)
                             .and_then([&] { return makeFolder(temporary, m_layout.sharedFolder()); })
                             .and_then([&] { return makeHomeFileSystem(temporary / "home.img", size); })
                             .and_then([&] { return setAccess(temporary / "home.img", m_layout.privateFile()); })
+                            .and_then([&] {
+                                // Before the home has its name: no home without it is ever seen.
+                                return writeNewFile(temporary / kManifestName, writeHomeManifest(manifest),
+                                                    m_layout.privateFile(), true);
+                            })
                             .and_then([&] { return syncPath(temporary); })
                             .and_then([&] { return renamePath(temporary, folder); })
                             .and_then([&] { return syncPath(m_layout.homes()); });
@@ -276,8 +291,28 @@ Result<std::vector<InstanceId>> FileInstanceStore::instancesOnDisk() {
     return ids;
 }
 
-Result<std::vector<DomainId>> FileInstanceStore::homesOnDisk() {
-    return idsIn<DomainId>(m_layout.homes());
+Result<std::vector<core::HomeOnDisk>> FileInstanceStore::homesOnDisk() {
+    const auto ids = idsIn<DomainId>(m_layout.homes());
+    if (!ids) {
+        return fail(ids.error());
+    }
+    std::vector<core::HomeOnDisk> homes;
+    for (const DomainId& id : *ids) {
+        core::HomeOnDisk home{id, std::nullopt, {}};
+        const std::filesystem::path file = m_layout.homeFolder(id) / kManifestName;
+        const auto manifest = readSmallFile(file, kMostManifest).and_then([&](const std::string& text) {
+            return readHomeManifest(text, file.string());
+        });
+        if (manifest) {
+            home.owner = manifest->owner;
+            home.name = manifest->name;
+        } else {
+            log::info("it cannot be read whose a home is",
+                      {{"DOMAIN", id.text()}, {"ERROR", manifest.error().message}});
+        }
+        homes.push_back(std::move(home));
+    }
+    return homes;
 }
 
 } // namespace bulkhead::imaging

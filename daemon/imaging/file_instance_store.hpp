@@ -16,13 +16,13 @@ public:
         : m_layout(std::move(layout))
         , m_space(std::move(space)) {}
 
-    Status createHome(const DomainId& domain, Bytes size) override;
+    Status createHome(const DomainId& domain, uid_t owner, const std::string& name, Bytes size) override;
     Status removeHome(const DomainId& domain) override;
     Result<core::InstanceFiles> prepareInstance(const core::InstancePlan& plan) override;
     /// Also gives back the home that the instance itself noted, when `keptHome` is none.
     Status removeInstance(const InstanceId& instance, const std::optional<DomainId>& keptHome) override;
     Result<std::vector<InstanceId>> instancesOnDisk() override;
-    Result<std::vector<DomainId>> homesOnDisk() override;
+    Result<std::vector<core::HomeOnDisk>> homesOnDisk() override;
     Result<Space> space() override { return m_space(m_layout.state()); }
 
 private:

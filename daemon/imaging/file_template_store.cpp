@@ -23,6 +23,7 @@ struct Artefact {
     const char* name;
     Bytes most; ///< a build cannot make us copy more than this
 };
+constexpr std::size_t kMostManifest = std::size_t{64} * 1024;
 constexpr Bytes kMostDisk = 16 * 1024 * kGiB;
 constexpr std::array<Artefact, 4> kArtefacts{
     {{"root.img", kMostDisk}, {"vmlinuz", 256 * kMiB}, {"initrd.img", 512 * kMiB}, {"packages.txt", 16 * kMiB}}};
@@ -53,17 +54,6 @@ Result<Source> openArtefact(int folder, const char* name, uid_t buildUser) {
     return source;
 }
 
-Result<std::string> readSmallFile(const std::filesystem::path& file) {
-    const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-    std::string text(64 * 1024, '\0');
-    const ssize_t got = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
-    if (got < 0) {
-        return failErrno("cannot read " + file.string(), errno);
-    }
-    text.resize(static_cast<std::size_t>(got));
-    return text;
-}
-
 std::string versionOf(const core::InstalledTemplate& installed) {
     Digest digest;
     for (const auto& [name, hash] : installed.artefacts) {
@@ -86,7 +76,7 @@ Result<core::InstalledTemplate> FileTemplateStore::load(const std::string& name,
         return fail(folder.error());
     }
     const std::filesystem::path file = *folder / kManifestName;
-    const auto text = readSmallFile(file);
+    const auto text = readSmallFile(file, kMostManifest);
     if (!text) {
         return fail(text.error());
     }

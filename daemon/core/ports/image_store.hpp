@@ -52,12 +52,23 @@ struct InstanceFiles {
     gid_t emulatorGid = 0; ///< the group that may read templates; emulators run with it
 };
 
+/// A kept home as it lies on the disk. Owner and name are what was noted when it was made: they serve to find the
+/// domain again when the database is lost. None and empty when the note is missing or damaged.
+struct HomeOnDisk {
+    DomainId id;
+    std::optional<uid_t> owner;
+    std::string name;
+
+    bool operator==(const HomeOnDisk&) const = default;
+};
+
 /// Homes of domains and the files of running instances. Blocking, thread-safe.
 class InstanceStore {
 public:
     virtual ~InstanceStore() = default;
-    /// Makes an empty ext4 home disk, root-owned. NoSpace when the disk cannot hold what is written now.
-    virtual Status createHome(const DomainId& domain, Bytes size) = 0;
+    /// Makes an empty ext4 home disk, root-owned, and notes beside it whose it is. NoSpace when the disk cannot hold
+    /// what is written now.
+    virtual Status createHome(const DomainId& domain, uid_t owner, const std::string& name, Bytes size) = 0;
     /// Deleting what is not there is success.
     virtual Status removeHome(const DomainId& domain) = 0;
     /// Makes overlays, token file and runtime folder, owned by the emulator's uid; the kept home changes owner.
@@ -66,7 +77,7 @@ public:
     virtual Status removeInstance(const InstanceId& instance, const std::optional<DomainId>& keptHome) = 0;
     /// What is on disk, for the reconciler.
     virtual Result<std::vector<InstanceId>> instancesOnDisk() = 0;
-    virtual Result<std::vector<DomainId>> homesOnDisk() = 0;
+    virtual Result<std::vector<HomeOnDisk>> homesOnDisk() = 0;
     /// Total and free bytes of the store's file system.
     struct Space {
         Bytes total = 0;

@@ -109,7 +109,7 @@ Result<DomainId> DomainService::create(const Caller& caller, const std::string& 
     ScopeGuard undoRecord([&] { [[maybe_unused]] const auto gone = m_ports.domains.remove(record.id); });
 
     const Bytes homeSize = options.homeSize.value_or(chosen->definition.homeSize);
-    if (auto made = m_ports.store.createHome(record.id, homeSize); !made) {
+    if (auto made = m_ports.store.createHome(record.id, record.owner, record.name, homeSize); !made) {
         return fail(made.error().in("home disk of domain \"" + name + "\""));
     }
     ScopeGuard undoHome([&] { [[maybe_unused]] const auto gone = m_ports.store.removeHome(record.id); });

@@ -61,8 +61,8 @@ Status Reconciler::loadDomains(Report& report) {
     }
     auto loaded = m_ports.definitions.loadDomains();
     for (const auto& problem : loaded.problems) {
-        log::error("a domain definition cannot be used", {{"ERROR", problem.message}});
-        report.problems.push_back(problem);
+        log::error("a domain definition cannot be used", {{"ERROR", problem.error.message}});
+        report.problems.push_back(problem.error);
     }
     const auto definitionOf = [&loaded](const DomainRecord& record) {
         return std::find_if(loaded.domains.begin(), loaded.domains.end(), [&](const DomainDefinition& candidate) {
@@ -101,8 +101,9 @@ Status Reconciler::loadDomains(Report& report) {
             entry.definition = {.name = record.name, .owner = record.owner, .kind = record.kind};
             entry.definitionProblem = "its definition is missing or broken; see `bulkhead doctor`";
             for (const auto& problem : loaded.problems) {
-                if (problem.message.find("/" + record.name + ".toml:") != std::string::npos) {
-                    entry.definitionProblem = problem.message;
+                if (problem.owner == record.owner && problem.name == record.name) {
+                    entry.definitionProblem = problem.error.message;
+                    break;
                 }
             }
         }
@@ -264,9 +265,9 @@ void Reconciler::removeLeftovers(const std::vector<InstanceRecord>& records,
     }
     // Homes hold people's data: one without a record is never removed by itself, only said.
     if (const auto homes = m_ports.store.homesOnDisk(); homes) {
-        for (const auto& id : *homes) {
-            if (!m_table.find(id)) {
-                log::warning("a home disk belongs to no known domain; it is kept", {{"DOMAIN", id.text()}});
+        for (const auto& home : *homes) {
+            if (!m_table.find(home.id)) {
+                log::warning("a home disk belongs to no known domain; it is kept", {{"DOMAIN", home.id.text()}});
             }
         }
     }

@@ -61,8 +61,9 @@ Result<TemplateInfo> TemplateService::find(const std::string& name) {
         names += (names.empty() ? "" : ", ") + definition.name;
     }
     for (const auto& problem : loaded.problems) {
-        if (problem.message.find("/" + name + ".toml:") != std::string::npos) {
-            return fail(ErrorCode::InvalidArgument, "template \"" + name + "\" cannot be used: " + problem.message);
+        if (problem.name == name) {
+            return fail(ErrorCode::InvalidArgument,
+                        "template \"" + name + "\" cannot be used: " + problem.error.message);
         }
     }
     return fail(ErrorCode::NotFound,

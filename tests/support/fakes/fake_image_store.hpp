@@ -88,6 +88,9 @@ public:
     struct Home {
         Bytes size = 0;
         uid_t owner = 0; ///< 0: nobody has claimed it
+        /// Whose domain it is; none: the note is lost.
+        std::optional<uid_t> domainOwner;
+        std::string domainName;
     };
     std::map<DomainId, Home> homes;
     std::map<InstanceId, std::optional<DomainId>> instances; ///< with the home that each has claimed
@@ -96,12 +99,12 @@ public:
     std::optional<Error> failRemove;
     Space spaceNow{100 * kGiB, 50 * kGiB};
 
-    Status createHome(const DomainId& domain, Bytes size) override {
+    Status createHome(const DomainId& domain, uid_t owner, const std::string& name, Bytes size) override {
         const std::lock_guard lock(m_mutex);
         if (failCreateHome) {
             return fail(*failCreateHome);
         }
-        if (!homes.emplace(domain, Home{size, 0}).second) {
+        if (!homes.emplace(domain, Home{size, 0, owner, name}).second) {
             return fail(ErrorCode::AlreadyExists, "domain " + domain.text() + " has a home disk already");
         }
         return {};
@@ -175,13 +178,13 @@ public:
         }
         return ids;
     }
-    Result<std::vector<DomainId>> homesOnDisk() override {
+    Result<std::vector<core::HomeOnDisk>> homesOnDisk() override {
         const std::lock_guard lock(m_mutex);
-        std::vector<DomainId> ids;
+        std::vector<core::HomeOnDisk> onDisk;
         for (const auto& [id, home] : homes) {
-            ids.push_back(id);
+            onDisk.push_back({id, home.domainOwner, home.domainName});
         }
-        return ids;
+        return onDisk;
     }
     Result<Space> space() override { return spaceNow; }
 

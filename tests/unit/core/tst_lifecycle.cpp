@@ -483,7 +483,11 @@ private slots:
             id = makeDomain(daemon);
         }
         world.definitions.domains.clear();
-        world.definitions.problems = {{ErrorCode::InvalidArgument, "/state/1000/work.toml:3:1: unknown key"}};
+        // Another user's domain may have the same name; whose text is shown must not hang on it.
+        world.definitions.problems = {
+            {{ErrorCode::InvalidArgument, "/state/1000/work.toml:3:1: unknown key"}, {}, kAlice.uid, "work"},
+            {{ErrorCode::InvalidArgument, "/state/1001/work.toml:9:9: secret"}, {}, kAlice.uid + 1, "work"},
+            {{ErrorCode::InvalidArgument, "/etc/work.toml:8:8: nobody's"}, {}, std::nullopt, "work"}};
         Daemon next(world);
         next.reconciler.run();
         const auto job = next.wait(next.lifecycle.start(kAlice, id).value());

@@ -195,7 +195,7 @@ private slots:
     void leftovers_goAway() {
         const auto made = install("one");
         const auto domain = randomId<DomainId>();
-        QVERIFY(m_instances->createHome(domain, 64 * kMiB));
+        QVERIFY(m_instances->createHome(domain, 1000, "work", 64 * kMiB));
         for (const std::string name :
              {"templates/minimal/.new-x/y", "templates/minimal/.old-z", "homes/.new-a", "bases/.new-b"}) {
             fs::create_directories(m_root / "state" / name);
@@ -226,7 +226,7 @@ private slots:
         const auto again = m_templates->install(sampleTemplate(), build("two"), {});
         QCOMPARE(again.error().code, ErrorCode::NoSpace);
         QVERIFY(again.error().message.find("1 GiB of 100 GiB") != std::string::npos);
-        QCOMPARE(m_instances->createHome(randomId<DomainId>(), kGiB).error().code, ErrorCode::NoSpace);
+        QCOMPARE(m_instances->createHome(randomId<DomainId>(), 1000, "work", kGiB).error().code, ErrorCode::NoSpace);
         QCOMPARE(m_instances->prepareInstance(samplePlan(stores(), made, std::nullopt)).error().code,
                  ErrorCode::NoSpace);
         QCOMPARE(entriesOf(m_root / "state/templates/minimal"), std::size_t{1});
@@ -258,7 +258,7 @@ private slots:
 
         const auto installed = install("two");
         std::ofstream(small / "filler") << std::string(4 * kMiB, 'f');
-        const auto home = m_instances->createHome(randomId<DomainId>(), 64 * kMiB);
+        const auto home = m_instances->createHome(randomId<DomainId>(), 1000, "work", 64 * kMiB);
         QVERIFY(!home);
         QVERIFY2(home.error().code == ErrorCode::NoSpace, home.error().message.c_str());
         QCOMPARE(entriesOf(small / "state/homes"), std::size_t{0});
@@ -273,7 +273,7 @@ private slots:
 
     void home_isAnEmptyFileSystemOfRoot() {
         const auto domain = randomId<DomainId>();
-        QVERIFY(m_instances->createHome(domain, 8 * kGiB));
+        QVERIFY(m_instances->createHome(domain, 1000, "work", 8 * kGiB));
         const fs::path image = m_root / "state/homes" / domain.text() / "home.img";
         struct stat status {};
         QCOMPARE(::stat(image.c_str(), &status), 0);
@@ -286,10 +286,36 @@ private slots:
         const auto described = tool("/sbin/dumpe2fs", {"-h", image.string()});
         QVERIFY(described.output.find("Reserved block count:     0") != std::string::npos);
     }
+    void lostNote_leavesTheHomeWithoutAName_data() {
+        QTest::addColumn<QString>("text");
+        QTest::newRow("absent") << QString();
+        QTest::newRow("empty") << "";
+        QTest::newRow("not TOML") << "owner = ";
+        QTest::newRow("of a later format") << "format = 2\nowner = 1000\nname = 'work'\ncreated = 1\n";
+        QTest::newRow("owner is a text") << "format = 1\nowner = '1000'\nname = 'work'\ncreated = 1\n";
+        QTest::newRow("owner is nobody") << "format = 1\nowner = 4294967295\nname = 'work'\ncreated = 1\n";
+        QTest::newRow("name is a path") << "format = 1\nowner = 1000\nname = '../x'\ncreated = 1\n";
+        QTest::newRow("huge") << QString(1 << 20, '#');
+    }
+    void lostNote_leavesTheHomeWithoutAName() {
+        QFETCH(QString, text);
+        const auto domain = randomId<DomainId>();
+        QVERIFY(m_instances->createHome(domain, 1000, "work", 64 * kMiB));
+        const fs::path note = m_root / "state/homes" / domain.text() / "manifest.toml";
+        QCOMPARE(modeOf(note), mode_t{0600});
+        QCOMPARE(ownerOf(note), uid_t{0});
+        fs::remove(note);
+        if (!text.isNull()) {
+            std::ofstream(note) << text.toStdString();
+        }
+        const auto homes = m_instances->homesOnDisk();
+        QVERIFY(homes);
+        QVERIFY(*homes == (std::vector<core::HomeOnDisk>{{domain, std::nullopt, ""}}));
+    }
     void claimedHome_belongsToTheEmulator_andComesBack() {
         const auto made = install("one");
         const auto domain = randomId<DomainId>();
-        QVERIFY(m_instances->createHome(domain, 64 * kMiB));
+        QVERIFY(m_instances->createHome(domain, 1000, "work", 64 * kMiB));
         const auto plan = samplePlan(stores(), made, domain);
         const auto files = m_instances->prepareInstance(plan);
         QVERIFY2(files, files ? "" : files.error().message.c_str());
@@ -337,7 +363,7 @@ private slots:
     void linkInsteadOfAHome_isRefused() {
         const auto made = install("one");
         const auto domain = randomId<DomainId>();
-        QVERIFY(m_instances->createHome(domain, 64 * kMiB));
+        QVERIFY(m_instances->createHome(domain, 1000, "work", 64 * kMiB));
         const fs::path image = m_root / "state/homes" / domain.text() / "home.img";
         fs::remove(image);
         std::ofstream(m_root / "shadow") << "secret";
@@ -349,7 +375,7 @@ private slots:
     void loosenedModes_areRepaired() {
         install("one");
         QCOMPARE(::chmod((m_root / "state/homes").c_str(), 0777), 0);
-        QVERIFY(m_instances->createHome(randomId<DomainId>(), 64 * kMiB));
+        QVERIFY(m_instances->createHome(randomId<DomainId>(), 1000, "work", 64 * kMiB));
         QCOMPARE(modeOf(m_root / "state/homes"), mode_t{0710});
     }
 
@@ -357,7 +383,7 @@ private slots:
     void onlyTheRightUsers_canOpen() {
         const auto made = install("one");
         const auto domain = randomId<DomainId>();
-        QVERIFY(m_instances->createHome(domain, 64 * kMiB));
+        QVERIFY(m_instances->createHome(domain, 1000, "work", 64 * kMiB));
         const auto kept = m_instances->prepareInstance(samplePlan(stores(), made, domain));
         const auto fresh = m_instances->prepareInstance(samplePlan(stores(), made, std::nullopt));
         QVERIFY(kept && fresh);
