@@ -115,8 +115,9 @@ void makeHome(const Account& account) {
     }
     std::error_code ignored;
     fs::copy("/etc/skel", account.home, fs::copy_options::recursive | fs::copy_options::copy_symlinks, ignored);
-    for (const auto& entry : fs::recursive_directory_iterator(account.home, ignored)) {
-        static_cast<void>(!::lchown(entry.path().c_str(), account.uid, account.gid));
+    // Not a range: its ++ throws, and this is the first process.
+    for (fs::recursive_directory_iterator at(account.home, ignored); at != fs::end(at); at.increment(ignored)) {
+        static_cast<void>(!::lchown(at->path().c_str(), account.uid, account.gid));
     }
     static_cast<void>(!::chown(account.home.c_str(), account.uid, account.gid));
 }
@@ -124,8 +125,9 @@ void makeHome(const Account& account) {
 /// /tmp is on the system disk (bounded by it, and no memory), so a standalone domain's has to be emptied.
 void emptyTmp() {
     std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator("/tmp", ignored)) {
-        fs::remove_all(entry.path(), ignored);
+    std::error_code end; // of its own: what cannot be removed does not end the walk
+    for (fs::directory_iterator at("/tmp", end); !end && at != fs::end(at); at.increment(end)) {
+        fs::remove_all(at->path(), ignored);
     }
     ::chmod("/tmp", 01777);
 }

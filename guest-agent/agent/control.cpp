@@ -8,7 +8,7 @@
 namespace bulkhead::agent {
 namespace {
 
-constexpr std::array kFeatures{"exec", "pty", "status", "shutdown", "set-clock"};
+constexpr std::array kFeatures{"exec", "pty", "status", "shutdown", "set-clock", "close-output"};
 constexpr std::size_t kMaxUnanswered = 16;
 constexpr std::chrono::milliseconds kMaxGrace{60'000};
 
@@ -51,6 +51,9 @@ bool ControlStream::handle(const std::string& message) {
         break;
     case Request::KIND_NOT_SET:
         return false;
+    }
+    if (reply.error_number() != 0) {
+        reply.clear_kind(); // one or the other; the host takes both for a broken message
     }
     m_writer.send(reply);
     if (request.has_shutdown()) {

@@ -22,7 +22,6 @@
 #include <sys/random.h>
 #include <sys/reboot.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <system_error>
 #include <termios.h>
 #include <unistd.h>
@@ -64,13 +63,6 @@ UniqueFd watchForChildren() {
     return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-void reap(Agent& agent) {
-    int status = 0;
-    for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-        agent.processEnded(pid, status);
-    }
-}
-
 /// Serves until the transport ends or a shutdown was asked for; then its grace. `lateWork` runs once, when the first
 /// session has got its first answers.
 std::optional<std::chrono::milliseconds> serve(std::unique_ptr<Transport> transport, protocol::Token token,
@@ -92,7 +84,7 @@ std::optional<std::chrono::milliseconds> serve(std::unique_ptr<Transport> transp
         signalfd_siginfo info{};
         while (::read(children.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
         }
-        reap(agent);
+        agent.reap();
     });
     bool leaving = false;
     loop.atEndOfRound([&] {
@@ -158,10 +150,23 @@ int runAsProcess(int fd, const std::string& tokenFile) {
     ::_exit(1);
 }
 
+/// 0, 1 and 2 must be open, or a pipe's end would get such a number and be closed by the child's dup2.
+void openStandardDescriptors() {
+    int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO) {
+        ::fcntl(fd, F_SETFD, 0);
+        fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    }
+    if (fd > STDERR_FILENO) {
+        ::close(fd);
+    }
+}
+
 [[noreturn]] void runAsInit() {
     if (const auto done = boot::prepareKernel(); !done) {
         giveUp(done.error().message);
     }
+    openStandardDescriptors(); // without a console the kernel gives the first process none
     if (boot::isSelfTest()) {
         answerSelfTest();
     }
@@ -187,18 +192,6 @@ int runAsProcess(int fd, const std::string& tokenFile) {
     ::explicit_bzero(token->data(), token->size());
     system.powerOff(grace.value_or(std::chrono::milliseconds(0)));
     ::_exit(0);
-}
-
-/// 0, 1 and 2 must be open, or a pipe's end would get such a number and be closed by the child's dup2.
-void openStandardDescriptors() {
-    int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    while (fd >= 0 && fd <= STDERR_FILENO) {
-        ::fcntl(fd, F_SETFD, 0);
-        fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    }
-    if (fd > STDERR_FILENO) {
-        ::close(fd);
-    }
 }
 
 int usage() {

@@ -43,7 +43,8 @@ private slots:
         const QByteArray mainOut = line("http://mirror.example/debian bookworm main contrib");
         QTest::newRow("one line") << main << false << mainOut;
         QTest::newRow("comments and sources")
-            << main + "# deb http://x.example/debian bookworm main\ndeb-src http://mirror.example/debian bookworm main\n"
+            << main +
+                   "# deb http://x.example/debian bookworm main\ndeb-src http://mirror.example/debian bookworm main\n"
             << false << mainOut;
         QTest::newRow("security and updates")
             << main + "deb http://m.example/debian-security bookworm-security main # why\ndeb http://m.example/debian "
