@@ -53,6 +53,10 @@ test  git                    the lint tests look at tracked files
 test  tmux                   a terminal for `bulkhead run -t`
 test  systemd                busctl, for the tests of the bus (need not run as PID 1)
 test  strace                 looks at what a sandboxed process may do
+test  apparmor               the rig: profiles in force around emulators
+test  busybox-static         the rig: its first program
+test  kmod                   the rig: finds and loads modules of its kernel
+test  udev                   the rig: devices as on a desktop host
 TABLE
 }
 

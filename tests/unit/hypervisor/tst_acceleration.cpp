@@ -110,10 +110,26 @@ private slots:
         QCOMPARE(again.acceleration == Acceleration::Kvm, isKvm);
     }
 
+    void silenceEndsAtTheLimit_data() {
+        QTest::addColumn<QByteArray>("script");
+        QTest::addColumn<QString>("mentions");
+        const auto row = [](const char* name, const char* script, const char* mentions) {
+            QTest::newRow(name) << QByteArray(script) << QString(mentions);
+        };
+        row("nothing", "exec sleep 60", "firmware does not come up");
+        row("the boot loader only", "echo 'Probing EDD... ok' >&3; exec sleep 60", "kernel does not come up");
+        row("the boot loader on and on", "while echo 'Probing EDD... ok' >&3; do sleep 0.05; done",
+            "kernel does not come up");
+        row("a kernel that hangs later", "echo '[ 0.0] Linux version 6' >&3; exec sleep 60", "does not get there");
+    }
     void silenceEndsAtTheLimit() {
-        writeEmulator("exec sleep 60");
+        QFETCH(QByteArray, script);
+        QFETCH(QString, mentions);
+        writeEmulator(script);
         auto few = options();
+        few.startLimit = std::chrono::seconds(mentions.contains("firmware") ? 0 : 20);
         few.limit = std::chrono::milliseconds(200);
+        few.bootLimit = std::chrono::milliseconds(200);
         QElapsedTimer timer;
         timer.start();
         const auto outcome = hypervisor::AccelerationSelfTest(few).determine(path("vmlinuz").toStdString(),
@@ -122,6 +138,17 @@ private slots:
         QVERIFY(outcome.isKnown);
         QVERIFY(outcome.acceleration == Acceleration::Emulation);
         QVERIFY2(outcome.reason.find("no guest reached user space") != std::string::npos, outcome.reason.c_str());
+        QVERIFY2(QString::fromStdString(outcome.reason).contains(mentions), outcome.reason.c_str());
+    }
+
+    void aSlowKernel_isWaitedFor() {
+        // Longer silent than a kernel that does not come up may be, but it has spoken.
+        writeEmulator("echo '[ 0.0] Linux version 6' >&3; sleep 1; echo BULKHEAD-SELFTEST-OK >&3; exec sleep 60");
+        auto few = options();
+        few.limit = std::chrono::milliseconds(200);
+        const auto outcome = hypervisor::AccelerationSelfTest(few).determine(path("vmlinuz").toStdString(),
+                                                                             path("initrd.img").toStdString(), false);
+        QVERIFY2(outcome.acceleration == Acceleration::Kvm, outcome.reason.c_str());
     }
 
     void emulatorIsAskedForTheRealThing() {
@@ -164,8 +191,8 @@ private slots:
         QTest::addColumn<QByteArray>("content");
         QTest::newRow("empty") << QByteArray();
         QTest::newRow("other version") << QByteArray("bulkhead-acceleration 0\nkey\nkvm\nx\n");
-        QTest::newRow("other key") << QByteArray("bulkhead-acceleration 1\nkey\nkvm\nx\n");
-        QTest::newRow("cut") << QByteArray("bulkhead-acceleration 1\n");
+        QTest::newRow("other key") << QByteArray("bulkhead-acceleration 2\nkey\nkvm\nx\n");
+        QTest::newRow("cut") << QByteArray("bulkhead-acceleration 2\n");
     }
     void damagedMemoryIsTestedAgain() {
         QFETCH(QByteArray, content);
