@@ -17,7 +17,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <mutex>
@@ -139,15 +141,29 @@ Outcome AccelerationSelfTest::determine(const std::filesystem::path& kernel, con
     if (auto outcome = withoutTrial()) {
         return *outcome;
     }
-    const std::lock_guard lock(m_trialMutex);
+    // Before the lock: a start must not wait for a doctor's trial.
     if (!refresh) {
         if (auto outcome = load()) {
             return *outcome;
         }
     }
-    Outcome outcome = trial(kernel, initrd);
+    const std::lock_guard lock(m_trialMutex);
+    const auto before = load();
+    if (before && !refresh) {
+        return *before; // made while we waited
+    }
+    const std::string current = key();
+    if (m_last && m_last->key == current && std::chrono::steady_clock::now() - m_last->at < m_options.shareFor) {
+        return m_last->outcome;
+    }
+    auto made = trial(kernel, initrd);
+    if (made.timedOut && before && before->acceleration == core::Acceleration::Kvm) {
+        made = trial(kernel, initrd);
+    }
+    const Outcome& outcome = made.outcome;
     if (outcome.isKnown) {
         store(outcome);
+        m_last = Shared{current, outcome, std::chrono::steady_clock::now()};
         log::notice("acceleration tested", {{"USES", wordFor(outcome.acceleration)}, {"REASON", outcome.reason}});
     }
     return outcome;
@@ -201,16 +217,17 @@ void AccelerationSelfTest::store(const Outcome& outcome) const {
     }
 }
 
-Outcome AccelerationSelfTest::trial(const std::filesystem::path& kernel, const std::filesystem::path& initrd) const {
+AccelerationSelfTest::Trial AccelerationSelfTest::trial(const std::filesystem::path& kernel,
+                                                        const std::filesystem::path& initrd) const {
     std::error_code error;
     if (!std::filesystem::exists(kernel, error) || !std::filesystem::exists(initrd, error)) {
-        return untested("not tested yet: no template's kernel to boot; run bulkhead template build minimal");
+        return {untested("not tested yet: no template's kernel to boot; run bulkhead template build minimal")};
     }
     if (!std::filesystem::exists(m_options.emulator, error)) {
-        return untested(fmt::format("not tested yet: {} is not installed", m_options.emulator.string()));
+        return {untested(fmt::format("not tested yet: {} is not installed", m_options.emulator.string()))};
     }
     if (m_options.uid == 0 || m_options.gid == 0) {
-        return untested("not tested: the trial emulator never runs as root, and no other user is set");
+        return {untested("not tested: the trial emulator never runs as root, and no other user is set")};
     }
 
     // The serial console goes to a pipe of its own, so that QEMU's words and the guest's are never mixed up. It is
@@ -229,6 +246,8 @@ Outcome AccelerationSelfTest::trial(const std::filesystem::path& kernel, const s
         // levels the last one counts, here that of its first line.)
         fmt::format("{} loglevel=6 earlyprintk=ttyS0 {}", kernelCommandLine(core::Acceleration::Kvm), kSelfTestWord)};
     spec.environment = process::toolEnvironment();
+    // The thread that starts it waits for it, so this fires only when the daemon itself dies.
+    spec.deathSignal = SIGKILL;
     if (::geteuid() == 0) { // else there is no root to leave
         spec.identity = process::Identity{m_options.uid, m_options.gid};
     }
@@ -260,19 +279,20 @@ Outcome AccelerationSelfTest::trial(const std::filesystem::path& kernel, const s
     };
     const auto result = process::run(spec, options);
     if (hasAnswered) {
-        return {core::Acceleration::Kvm, true, "a guest booted under KVM"};
+        return {{core::Acceleration::Kvm, true, "a guest booted under KVM"}};
     }
     if (enough.stop_requested() || (!result && result.error().code == ErrorCode::TimedOut)) {
         const auto limit = isKernelUp ? m_options.bootLimit : hasSpoken ? m_options.limit : m_options.startLimit;
-        return emulation(fmt::format("{} opens, but no guest reached user space under KVM ({} within {} s)",
-                                     m_options.device.string(),
-                                     isKernelUp  ? "its kernel runs, but does not get there"
-                                     : hasSpoken ? "its kernel does not come up"
-                                                 : "its firmware does not come up",
-                                     limit.count() / 1000));
+        return {emulation(fmt::format("{} opens, but no guest reached user space under KVM ({} within {} s)",
+                                      m_options.device.string(),
+                                      isKernelUp  ? "its kernel runs, but does not get there"
+                                      : hasSpoken ? "its kernel does not come up"
+                                                  : "its firmware does not come up",
+                                      limit.count() / 1000)),
+                true};
     }
     if (!result) {
-        return untested("not tested: " + result.error().message);
+        return {untested("not tested: " + result.error().message)};
     }
     const std::string tail = process::tailForMessage(result->error, 300);
     const std::string ending = result->status.text() + (tail.empty() ? "" : ": " + tail);
@@ -281,14 +301,14 @@ Outcome AccelerationSelfTest::trial(const std::filesystem::path& kernel, const s
     const bool isAboutKvm = tail.find("kvm") != std::string::npos || tail.find("KVM") != std::string::npos;
     const bool isAboutMemory = tail.find("memory") != std::string::npos;
     if (result->status.signal != 0 || (isAboutKvm && !isAboutMemory)) {
-        return emulation(
-            fmt::format("{} opens, but QEMU cannot run a guest under KVM ({})", m_options.device.string(), ending));
+        return {emulation(
+            fmt::format("{} opens, but QEMU cannot run a guest under KVM ({})", m_options.device.string(), ending))};
     }
     if (result->status.isSuccess()) {
-        return emulation(fmt::format("{} opens, but the guest ended under KVM before it reached user space",
-                                     m_options.device.string()));
+        return {emulation(fmt::format("{} opens, but the guest ended under KVM before it reached user space",
+                                      m_options.device.string()))};
     }
-    return untested(fmt::format("not tested: the trial emulator failed ({})", ending));
+    return {untested(fmt::format("not tested: the trial emulator failed ({})", ending))};
 }
 
 } // namespace bulkhead::hypervisor

@@ -107,23 +107,41 @@ Result<core::Disk> FileInstanceStore::makeSystem(const core::InstancePlan& plan,
     return core::Disk{{{overlay, core::DiskFormat::Qcow2}, {base, core::DiskFormat::Raw}}};
 }
 
-std::optional<DomainId> FileInstanceStore::claimedBy(const InstanceId& instance) const {
+Result<std::optional<DomainId>> FileInstanceStore::claimedBy(const InstanceId& instance) const {
     const std::filesystem::path file = m_layout.instance(instance) / kClaimName;
-    const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-    std::string text(kIdLength, '\0');
-    if (!fd || ::read(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(kIdLength)) {
-        return std::nullopt;
+    const auto text = readSmallFile(file, kIdLength);
+    if (!text) {
+        if (text.error().code == ErrorCode::NotFound) {
+            return std::optional<DomainId>{};
+        }
+        return fail(text.error());
     }
-    return DomainId::parse(text);
+    const auto domain = DomainId::parse(*text);
+    if (!domain) {
+        return fail(ErrorCode::HostFailure, file.string() + " is damaged: it does not say which home is claimed");
+    }
+    return std::optional(*domain);
 }
 
-Result<std::optional<InstanceId>> FileInstanceStore::claimantOf(const DomainId& domain) const {
+Result<std::optional<InstanceId>> FileInstanceStore::otherClaimantOf(const DomainId& domain, const InstanceId& self,
+                                                                     Unreadable unreadable) const {
     const auto ids = idsIn<InstanceId>(m_layout.instances());
     if (!ids) {
         return fail(ids.error());
     }
-    const auto found = std::find_if(ids->begin(), ids->end(), [&](const auto& id) { return claimedBy(id) == domain; });
-    return found == ids->end() ? std::optional<InstanceId>{} : std::optional(*found);
+    for (const InstanceId& id : *ids) {
+        if (id == self) {
+            continue;
+        }
+        const auto claimed = claimedBy(id);
+        if (!claimed && unreadable == Unreadable::Fails) {
+            return fail(claimed.error());
+        }
+        if (claimed && *claimed == domain) {
+            return std::optional(id);
+        }
+    }
+    return std::optional<InstanceId>{};
 }
 
 Result<core::Disk> FileInstanceStore::claimHome(const core::InstancePlan& plan, const DomainId& domain) const {
@@ -131,10 +149,10 @@ Result<core::Disk> FileInstanceStore::claimHome(const core::InstancePlan& plan, 
     if (!isThere(image)) {
         return fail(ErrorCode::NotFound, "domain " + domain.text() + " has no home disk");
     }
-    // Two emulators on one file system destroy it.
-    const auto claimant = claimantOf(domain);
+    // Two emulators on one file system destroy it: a claim that cannot be read may be for this very home.
+    const auto claimant = otherClaimantOf(domain, plan.instance, Unreadable::Fails);
     if (!claimant) {
-        return fail(claimant.error());
+        return fail(claimant.error().in("the home disk of domain " + domain.text() + " may be in use"));
     }
     if (*claimant) {
         return fail(ErrorCode::Busy, "the home disk of domain " + domain.text() + " is in use by instance " +
@@ -257,20 +275,33 @@ Status FileInstanceStore::releaseHome(const DomainId& domain) const {
 }
 
 Status FileInstanceStore::removeInstance(const InstanceId& instance, const std::optional<DomainId>& keptHome) {
-    const std::optional<DomainId> claimed = claimedBy(instance);
-    for (const auto& home : {claimed, keptHome}) {
-        if (!home) {
-            continue;
+    std::vector<DomainId> homes;
+    if (keptHome) {
+        homes.push_back(*keptHome);
+    }
+    if (const auto claimed = claimedBy(instance); !claimed) {
+        // It may be any. A damaged claim must not make its instance impossible to remove.
+        log::warning("it cannot be read which home an instance has claimed; all that nobody else has are given back",
+                     {{"INSTANCE", instance.text()}, {"ERROR", claimed.error().message}});
+        const auto all = idsIn<DomainId>(m_layout.homes());
+        if (!all) {
+            return fail(all.error());
         }
-        // A home that another instance has claimed since is not ours to give back.
-        const auto claimant = claimantOf(*home);
+        homes = *all;
+    } else if (*claimed && *claimed != keptHome) {
+        homes.push_back(**claimed);
+    }
+    for (const DomainId& home : homes) {
+        // A home that another instance has claimed since is not ours to give back. (Where that cannot be read nothing
+        // is lost: a running emulator keeps what it has opened, and the claim stays.)
+        const auto claimant = otherClaimantOf(home, instance, Unreadable::ClaimsNothing);
         if (!claimant) {
             return fail(claimant.error());
         }
-        if (*claimant && **claimant != instance) {
+        if (*claimant) {
             continue;
         }
-        if (auto released = releaseHome(*home); !released) {
+        if (auto released = releaseHome(home); !released) {
             return released;
         }
     }

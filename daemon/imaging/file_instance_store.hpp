@@ -31,9 +31,15 @@ private:
     Result<core::Disk> makeFreshHome(const core::InstancePlan& plan);
     Result<std::filesystem::path> homeBase(Bytes size);
     [[nodiscard]] Status releaseHome(const DomainId& domain) const;
-    /// The instance that has claimed the home; none.
-    [[nodiscard]] Result<std::optional<InstanceId>> claimantOf(const DomainId& domain) const;
-    [[nodiscard]] std::optional<DomainId> claimedBy(const InstanceId& instance) const;
+    enum class Unreadable {
+        Fails,
+        ClaimsNothing,
+    };
+    /// The instance other than `self` that has claimed the home; none.
+    [[nodiscard]] Result<std::optional<InstanceId>> otherClaimantOf(const DomainId& domain, const InstanceId& self,
+                                                                    Unreadable unreadable) const;
+    /// None: it has claimed no home. An error when that cannot be told.
+    [[nodiscard]] Result<std::optional<DomainId>> claimedBy(const InstanceId& instance) const;
     [[nodiscard]] Access emulatorFile(const core::InstancePlan& plan, mode_t mode) const {
         return {mode, plan.emulatorUid, m_layout.emulatorGroup()};
     }

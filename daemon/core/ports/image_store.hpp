@@ -7,6 +7,7 @@
 #include "core/model/instance.hpp"
 #include "core/model/template.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <sys/types.h>
@@ -23,9 +24,12 @@ public:
     /// NotFound names the template and how to build it.
     virtual Result<InstalledTemplate> find(const std::string& name) = 0;
     /// Copies the built files in, hashes them, writes the manifest, renames into place: either the whole version is
-    /// there afterwards or nothing of it. Older versions that no instance record in `versionsInUse` names are removed.
+    /// there afterwards or nothing of it. From now on it is the newest, whatever the clock says. Older versions go, but
+    /// for the one before (a start that is being prepared may have chosen it) and those that `versionsInUse` names: it
+    /// is asked right before each removal; when it fails, nothing is removed.
+    using VersionsInUse = std::function<Result<std::vector<std::string>>()>;
     virtual Result<InstalledTemplate> install(const TemplateDefinition& definition, const BuiltTemplate& built,
-                                              const std::vector<std::string>& versionsInUse) = 0;
+                                              const VersionsInUse& versionsInUse) = 0;
     /// Removes what an interrupted install left.
     virtual Status removeLeftovers() = 0;
 };

@@ -56,16 +56,20 @@ public:
     }
     Result<core::InstalledTemplate> install(const core::TemplateDefinition& definition,
                                             const core::BuiltTemplate& built,
-                                            const std::vector<std::string>& versionsInUse) override {
+                                            const VersionsInUse& versionsInUse) override {
         if (failInstall) {
             return fail(*failInstall);
         }
         auto made = add(definition.name, built.definitionHash, definition.systemSize, definition.homeSize);
         const std::lock_guard lock(m_mutex);
-        std::erase_if(m_versions[definition.name], [&](const auto& other) {
-            return other.version != made.version &&
-                   std::find(versionsInUse.begin(), versionsInUse.end(), other.version) == versionsInUse.end();
-        });
+        auto& versions = m_versions[definition.name];
+        const std::size_t old = versions.size() > 2 ? versions.size() - 2 : 0;
+        for (std::size_t i = old; i-- > 0;) {
+            const auto used = versionsInUse();
+            if (used && std::find(used->begin(), used->end(), versions[i].version) == used->end()) {
+                versions.erase(versions.begin() + static_cast<std::ptrdiff_t>(i));
+            }
+        }
         return made;
     }
     Status removeLeftovers() override {

@@ -8,7 +8,9 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include <atomic>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace bulkhead;
@@ -149,6 +151,61 @@ private slots:
         const auto outcome = hypervisor::AccelerationSelfTest(few).determine(path("vmlinuz").toStdString(),
                                                                              path("initrd.img").toStdString(), false);
         QVERIFY2(outcome.acceleration == Acceleration::Kvm, outcome.reason.c_str());
+    }
+
+    /// A host that was busy for a moment must not turn KVM off for good; one on which it is broken must.
+    void slowTrialAloneOverturnsNothing_data() {
+        QTest::addColumn<QByteArray>("slowRuns");
+        QTest::addColumn<bool>("isKvm");
+        QTest::addColumn<int>("runsMade");
+        QTest::newRow("slow once") << QByteArray("2") << true << 3;
+        QTest::newRow("slow again") << QByteArray("2|3") << false << 3;
+    }
+    void slowTrialAloneOverturnsNothing() {
+        QFETCH(QByteArray, slowRuns);
+        QFETCH(bool, isKvm);
+        QFETCH(int, runsMade);
+        writeEmulator("case $(wc -l < " + m_folder->path().toUtf8() + "/runs) in " + slowRuns +
+                      ") exec sleep 60;; esac; echo BULKHEAD-SELFTEST-OK >&3");
+        QVERIFY(determine().acceleration == Acceleration::Kvm);
+        auto few = options();
+        few.limit = std::chrono::seconds(2);
+        const auto outcome = hypervisor::AccelerationSelfTest(few).determine(path("vmlinuz").toStdString(),
+                                                                             path("initrd.img").toStdString(), true);
+        QCOMPARE(outcome.acceleration == Acceleration::Kvm, isKvm);
+        QCOMPARE(runs(), runsMade);
+        QCOMPARE(hypervisor::AccelerationSelfTest(options()).remembered().acceleration == Acceleration::Kvm, isKvm);
+    }
+    void trialIsShared() {
+        writeEmulator("echo BULKHEAD-SELFTEST-OK >&3");
+        hypervisor::AccelerationSelfTest probe(options());
+        for (const bool refresh : {false, true, true}) {
+            QVERIFY(probe.determine(path("vmlinuz").toStdString(), path("initrd.img").toStdString(), refresh).isKnown);
+        }
+        QCOMPARE(runs(), 1);
+    }
+    void rememberedAnswerWaitsForNoTrial() {
+        const auto hang = m_folder->path().toUtf8() + "/hang";
+        writeEmulator("while [ -e " + hang + " ]; do sleep 0.02; done; echo BULKHEAD-SELFTEST-OK >&3");
+        auto unshared = options();
+        unshared.shareFor = std::chrono::milliseconds(0);
+        hypervisor::AccelerationSelfTest probe(unshared);
+        const auto ask = [&](bool refresh) {
+            return probe.determine(path("vmlinuz").toStdString(), path("initrd.img").toStdString(), refresh).isKnown;
+        };
+        QVERIFY(ask(false));
+        write("hang", "");
+        std::atomic<bool> isOver = false;
+        std::thread doctor([&] {
+            ask(true);
+            isOver = true;
+        });
+        const bool isTrying = QTest::qWaitFor([this] { return runs() == 2; }, 10'000);
+        const bool isKnown = ask(false);
+        const bool hasWaited = isOver;
+        QFile::remove(path("hang"));
+        doctor.join();
+        QVERIFY(isTrying && isKnown && !hasWaited);
     }
 
     void emulatorIsAskedForTheRealThing() {
