@@ -156,21 +156,20 @@ private slots:
         QTest::addColumn<QByteArray>("uri");
         QTest::addColumn<QByteArray>("written");
         QTest::addColumn<QByteArray>("auth"); // "-": refused
-        const auto row = [](const char* uri, const char* written, const char* auth) {
-            QTest::newRow(uri) << QByteArray(uri) << QByteArray(written) << QByteArray(auth);
+        const auto row = [](const QByteArray& scheme, const char* rest, const char* written, const char* login) {
+            const QByteArray to = scheme + "://" + written;
+            const bool isPlain = QByteArray(login).isEmpty() || QByteArray(login) == "-";
+            QTest::newRow(rest) << scheme + "://" + rest << to
+                                << (isPlain ? QByteArray(login) : "machine " + to + " login " + login + "\n");
         };
-        row("http://m.example/debian", "http://m.example/debian", "");
-        row("http://me:s3cret@m.example:81/debian", "http://m.example:81/debian",
-            "machine http://m.example:81/debian login me password s3cret\n");
-        row("https://me:a%40b%23c@m.example/debian", "https://m.example/debian",
-            "machine https://m.example/debian login me password a@b#c\n");
-        row("https://token@m.example/debian", "https://m.example/debian",
-            "machine https://m.example/debian login token\n");
-        row("http://m.example/@debian", "http://m.example/@debian", "");
-        row("http://a:b@c@m.example/debian", "http://m.example/debian",
-            "machine http://m.example/debian login a password b@c\n");
-        row("http://me:a%20b@m.example/debian", "http://m.example/debian", "-");
-        row("http://me:a%0Amachine@m.example/debian", "http://m.example/debian", "-");
+        row("http", "m.example/debian", "m.example/debian", "");
+        row("http", "me:s3cret@m.example:81/debian", "m.example:81/debian", "me password s3cret");
+        row("https", "me:a%40b%23c@m.example/debian", "m.example/debian", "me password a@b#c");
+        row("https", "token@m.example/debian", "m.example/debian", "token");
+        row("http", "m.example/@debian", "m.example/@debian", "");
+        row("http", "a:b@c@m.example/debian", "m.example/debian", "a password b@c");
+        row("http", "me:a%20b@m.example/debian", "m.example/debian", "-");
+        row("http", "me:a%0Amachine@m.example/debian", "m.example/debian", "-");
     }
     void keepsPasswordsOutOfTheTemplate() {
         QFETCH(QByteArray, uri);
