@@ -3,6 +3,7 @@
 
 #include "core/model/exec_check.hpp"
 #include "dbus/describe.hpp"
+#include "dbus/interfaces/exec_stream.hpp"
 
 namespace bulkhead::dbus {
 namespace {
@@ -92,7 +93,6 @@ void DomainObject::Exec(
     sdbus::Result<std::uint64_t, sdbus::UnixFd, sdbus::UnixFd, sdbus::UnixFd, sdbus::UnixFd>&& result,
     std::vector<std::string> argv, Options options) {
     const auto caller = admit("Exec");
-    constexpr std::uint64_t kLongestMs = 30ULL * 24 * 3600 * 1000;
     OptionReader reader(options);
     core::ExecRequest request;
     request.argv = std::move(argv);
@@ -103,7 +103,7 @@ void DomainObject::Exec(
     request.rows = static_cast<std::uint32_t>(reader.number("rows", 24, 10000));
     request.columns = static_cast<std::uint32_t>(reader.number("columns", 80, 10000));
     request.term = reader.text("term");
-    request.timeoutMs = reader.number("timeout", 0, kLongestMs);
+    request.timeoutMs = reader.number("timeout", 0, std::uint64_t{exec_stream::kLongestTimeoutMs});
     request.limitProcesses = reader.number("processes", 0, 1'000'000);
     finishReading(reader);
     // Before anything is queued: a whole D-Bus message of arguments is no burden to us.

@@ -134,11 +134,24 @@ void emptyTmp() {
 
 } // namespace
 
+void openStandardDescriptors() {
+    int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO) {
+        ::fcntl(fd, F_SETFD, 0);
+        fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    }
+    if (fd > STDERR_FILENO) {
+        ::close(fd);
+    }
+}
+
 Status prepareKernel() {
     constexpr unsigned long kSafe = MS_NOSUID | MS_NODEV | MS_NOEXEC;
     if (auto done = mountAt("devtmpfs", "/dev", "devtmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755"); !done) {
         return done;
     }
+    // Without a console the kernel gives the first process none. Before any module is opened: those are closed later.
+    openStandardDescriptors();
     if (auto done = mountAt("proc", "/proc", "proc", kSafe); !done) {
         return done;
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/control.hpp"
 
+#include "protocol/limits.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -8,7 +10,7 @@
 namespace bulkhead::agent {
 namespace {
 
-constexpr std::array kFeatures{"exec", "pty", "status", "shutdown", "set-clock", "close-output"};
+constexpr std::array kFeatures{"exec", "pty", "status", "shutdown", "set-clock", protocol::kFeatureCloseOutput};
 constexpr std::size_t kMaxUnanswered = 16;
 constexpr std::chrono::milliseconds kMaxGrace{60'000};
 

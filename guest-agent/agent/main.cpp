@@ -150,23 +150,10 @@ int runAsProcess(int fd, const std::string& tokenFile) {
     ::_exit(1);
 }
 
-/// 0, 1 and 2 must be open, or a pipe's end would get such a number and be closed by the child's dup2.
-void openStandardDescriptors() {
-    int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    while (fd >= 0 && fd <= STDERR_FILENO) {
-        ::fcntl(fd, F_SETFD, 0);
-        fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    }
-    if (fd > STDERR_FILENO) {
-        ::close(fd);
-    }
-}
-
 [[noreturn]] void runAsInit() {
     if (const auto done = boot::prepareKernel(); !done) {
         giveUp(done.error().message);
     }
-    openStandardDescriptors(); // without a console the kernel gives the first process none
     if (boot::isSelfTest()) {
         answerSelfTest();
     }
@@ -204,7 +191,7 @@ int run(std::span<char*> arguments) {
         ::reboot(RB_DISABLE_CAD);
         runAsInit();
     }
-    openStandardDescriptors();
+    boot::openStandardDescriptors();
     if (arguments.size() != 5 || std::string_view(arguments[1]) != "--connect-fd" ||
         std::string_view(arguments[3]) != "--token-file") {
         return usage();
