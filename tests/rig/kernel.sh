@@ -1,14 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 # Debian's generic kernel for the rig: found and checked by apt, unpacked into the cache, never installed. Sourced, never run.
 
+newest_kernel() {
+    apt-cache depends linux-image-amd64 2>/dev/null | awk '$1 == "Depends:" && $2 ~ /^linux-image-/ { print $2; exit }'
+}
+
+# download_kernel PACKAGE FOLDER. Not through _apt: it could not write there.
+download_kernel() {
+    (cd "$2" && apt-get -o Acquire::Retries=5 -o APT::Sandbox::User=root download "$1" >apt.log 2>&1)
+}
+
 # ensure_kernel CACHE: sets KERNEL_DIR, a folder with vmlinuz, and layer/usr/lib/modules/VERSION as an installed one has it.
 ensure_kernel() {
     local cache=$1 package deb
-    package=$(apt-cache depends linux-image-amd64 2>/dev/null | awk '$1 == "Depends:" && $2 ~ /^linux-image-/ { print $2; exit }')
+    package=$(newest_kernel)
     if [ -z "$package" ]; then
         # Without package lists an older kernel does as well.
-        package=$(cd "$cache" 2>/dev/null && find . -maxdepth 1 -name 'linux-image-*' -printf '%T@ %f\n' | sort -rn | awk 'NR == 1 { print $2 }')
-        [ -n "$package" ] || fail "apt does not know linux-image-amd64: run apt-get update"
+        package=$(find "$cache" -maxdepth 1 -name 'linux-image-*' -printf '%T@ %f\n' 2>/dev/null | sort -rn | awk 'NR == 1 { print $2 }')
+    fi
+    if [ -z "$package" ]; then
+        apt-get -o Acquire::Retries=5 update >/dev/null 2>&1 || true
+        package=$(newest_kernel)
+        [ -n "$package" ] || fail "apt does not know linux-image-amd64"
     fi
     KERNEL_DIR=$cache/$package
     if [ -f "$KERNEL_DIR/complete" ]; then
@@ -17,8 +30,8 @@ ensure_kernel() {
     mkdir -p "$cache"
     local work
     work=$(mktemp -d "$cache/.new.XXXXXX")
-    # Not through _apt: it could not write into the cache.
-    if ! (cd "$work" && apt-get -o Acquire::Retries=5 -o APT::Sandbox::User=root download "$package" >apt.log 2>&1); then
+    # The lists may be older than what the mirror still has.
+    if ! download_kernel "$package" "$work" && ! { apt-get -o Acquire::Retries=5 update >/dev/null 2>&1; download_kernel "$package" "$work"; }; then
         tail -n 5 "$work/apt.log" >&2
         rm -rf "$work"
         fail "the kernel $package cannot be downloaded"
