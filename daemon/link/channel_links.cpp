@@ -99,7 +99,12 @@ Result<ChannelLinks::Connection> ChannelLinks::connect(const InstanceId& instanc
     events.execFinished = [this, instance](std::uint64_t exec, unsigned remaining) {
         m_events.onExecFinished(instance, exec, remaining);
     };
-    events.lost = [this, instance](const std::string& reason) { m_events.onLinkLost(instance, reason); };
+    events.lost = [this, instance](const std::string& reason) {
+        // The end of a link that was closed is no loss.
+        if (find(instance)) {
+            m_events.onLinkLost(instance, reason);
+        }
+    };
     auto connection = std::make_shared<ChannelConnection>(std::move(*socket), m_poller, std::move(events));
     const std::lock_guard lock(m_mutex);
     m_connections[instance] = connection;

@@ -98,6 +98,19 @@ private slots:
         }
     }
 
+    void callerIsWhoConnected_notWhatTheProcessBecame() {
+        const auto as = [](const QString& uid) {
+            return run({"python3", BULKHEAD_SOURCE_DIR "/tests/e2e/changed_uid.py", uid}).output;
+        };
+        const auto mallorysUid = QString::fromLatin1(run({"id", "-u", "ph-mallory"}).output.trimmed());
+        const auto refused = as(mallorysUid);
+        QVERIFY2(refused.startsWith("refused") && refused.contains("NotAuthorized"), refused.constData());
+        QVERIFY2(!refused.contains(kName.toLatin1()), refused.constData());
+        // The control: the same bytes over a connection that root made.
+        const auto answered = as("0");
+        QVERIFY2(answered.startsWith("answered") && answered.contains(kName.toLatin1()), answered.constData());
+    }
+
     void jobsOfOthers_doNotExist() {
         const auto job = alice({"busctl", "--system", "call", "org.bulkhead1", "/org/bulkhead1/domains/" + m_id,
                                 "org.bulkhead1.Domain", "Start", "a{sv}", "0"});
