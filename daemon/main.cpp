@@ -4,6 +4,7 @@
 #include "base/version.hpp"
 #include "config/config_probes.hpp"
 #include "config/file_definition_store.hpp"
+#include "core/services/cid_leases.hpp"
 #include "core/services/doctor_service.hpp"
 #include "core/services/domain_service.hpp"
 #include "core/services/emulator_monitor.hpp"
@@ -25,6 +26,9 @@
 #include "imaging/file_template_store.hpp"
 #include "imaging/template_builder.hpp"
 #include "link/channel_links.hpp"
+#include "link/channel_probe.hpp"
+#include "link/vsock_transport.hpp"
+#include "process/boot_counter.hpp"
 #include "process/child_reaper.hpp"
 #include "process/host_memory.hpp"
 #include "process/pidfd_watch.hpp"
@@ -39,6 +43,7 @@
 #include <cstdlib>
 #include <exception>
 #include <grp.h>
+#include <sys/random.h>
 #include <systemd/sd-daemon.h>
 
 namespace bulkhead {
@@ -79,6 +84,14 @@ void reportReconciliation(const core::Reconciler::Report& report) {
                                                        {"FOREIGN", std::to_string(report.foreign)}});
 }
 
+std::uint32_t randomNumber() {
+    std::uint32_t number = 0;
+    if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
+        throw StartFailure("the kernel gives no random numbers");
+    }
+    return number;
+}
+
 int run(const Settings& settings) {
     const gid_t imageGroup = groupId(settings.imageGroup);
     // The trial emulator of the self-test runs as the first leased uid: never as root.
@@ -112,6 +125,15 @@ int run(const Settings& settings) {
     hypervisor::AccelerationSelfTest acceleration(
         {.cacheFile = settings.stateDirectory / "acceleration", .uid = trialUid, .gid = imageGroup});
 
+    const auto wish = link::transportWish(settings.transport);
+    if (!wish) {
+        throw StartFailure("--transport must be auto, vsock or virtio-serial");
+    }
+    link::VsockTransport transport({.wish = *wish});
+    process::FileBootCounter cidCounter(settings.runtimeDirectory / "cid-counter");
+    core::CidLeases cids(
+        cidCounter, [&transport](std::uint32_t cid) { return transport.isCidFree(cid); }, randomNumber);
+
     imaging::FileTemplateStore templateStore(layout, clock);
     imaging::FileInstanceStore instanceStore(layout);
     imaging::ProcessTemplateBuilder builder({.program = settings.libexecDirectory / "bulkhead-build",
@@ -140,9 +162,10 @@ int run(const Settings& settings) {
                                      .instances = instanceRepository,
                                      .links = links,
                                      .acceleration = acceleration,
+                                     .transport = transport,
                                      .memory = memory,
                                      .clock = clock},
-                                    templates, leases, monitor, table);
+                                    templates, leases, cids, monitor, table);
     core::LifecycleService lifecycle(table, domainRepository, instanceRepository, links, launcher, monitor, jobs,
                                      jobThreads);
     const core::GuestEventRelay::Targets targets{
@@ -155,14 +178,16 @@ int run(const Settings& settings) {
                                  .clock = clock},
                                 table, templates, lifecycle, jobs);
     hypervisor::LibvirtProbe libvirtProbe(libvirt, acceleration, {.uid = trialUid, .gid = imageGroup});
+    link::ChannelProbe channelProbe(transport);
     imaging::DiskProbe diskProbe(settings.stateDirectory);
     imaging::MemoryProbe memoryProbe(memory, definitions);
     imaging::TemplatesProbe templatesProbe(definitions, templateStore, builder);
     config::DefinitionsProbe definitionsProbe(definitions);
     config::PolicyProbe policyProbe(settings.configDirectory / "policy.d");
-    core::DoctorService doctor({.forEverybody = {&libvirtProbe, &diskProbe, &memoryProbe, &templatesProbe, &policyProbe},
-                                .forRoot = {&definitionsProbe}},
-                               acceleration, templateStore, jobs);
+    core::DoctorService doctor(
+        {.forEverybody = {&libvirtProbe, &channelProbe, &diskProbe, &memoryProbe, &templatesProbe, &policyProbe},
+         .forRoot = {&definitionsProbe}},
+        acceleration, templateStore, jobs);
 
     core::Reconciler reconciler({.hypervisor = hypervisor,
                                  .store = instanceStore,

@@ -8,8 +8,8 @@
 
 namespace bulkhead::core {
 
-/// Breaks the circle "links tell lifecycle, lifecycle uses links" at composition: what comes before attach() is dropped,
-/// and nothing can come then, since no link is open yet. Thread-safe.
+/// Breaks the circle "links tell lifecycle, lifecycle uses links" at composition: what comes before attach() is
+/// dropped, and nothing can come then, since no link is open yet. Thread-safe.
 class GuestEventRelay final : public GuestLinkEvents {
 public:
     struct Targets {
@@ -24,9 +24,9 @@ public:
             targets->links.onExecFinished(instance, exec, remaining);
         }
     }
-    void onLinkLost(const InstanceId& instance, const std::string& reason) override {
+    void onLinkLost(const InstanceId& instance, const LinkLoss& loss) override {
         if (const auto* targets = m_targets.load()) {
-            targets->links.onLinkLost(instance, reason);
+            targets->links.onLinkLost(instance, loss);
         }
     }
     void onEmulatorGone(const InstanceId& instance) {

@@ -6,11 +6,18 @@
 #include "core/services/instance_launcher.hpp"
 #include "core/services/worker_pool.hpp"
 
+#include <algorithm>
+
 namespace bulkhead::core {
+namespace {
+
+constexpr std::chrono::milliseconds kFirstLook{200};
+
+} // namespace
 
 LifecycleService::LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances,
                                    GuestLinks& links, InstanceLauncher& launcher, EmulatorMonitor& monitor,
-                                   JobService& jobs, WorkerPool& workers, std::chrono::milliseconds settleTime)
+                                   JobService& jobs, WorkerPool& workers, LifecyclePatience patience)
     : m_table(table)
     , m_domains(domains)
     , m_instances(instances)
@@ -19,7 +26,7 @@ LifecycleService::LifecycleService(DomainTable& table, DomainRepository& domains
     , m_monitor(monitor)
     , m_jobs(jobs)
     , m_workers(workers)
-    , m_settleTime(settleTime) {}
+    , m_patience(patience) {}
 
 Result<JobId> LifecycleService::start(const Caller& caller, const DomainId& id) {
     const auto entry = m_table.find(id);
@@ -194,14 +201,55 @@ void LifecycleService::onExecFinished(const InstanceId& instance, std::uint64_t 
     m_workers.post([this, id = entry->record.id] { removeDisposable(id, "its program ended"); });
 }
 
-void LifecycleService::onLinkLost(const InstanceId& instance, const std::string& reason) {
-    m_workers.post([this, instance, reason] {
-        // A line that ends because the emulator ended is told by onEmulatorGone().
-        if (m_monitor.waitGone(instance, m_settleTime)) {
-            return;
+void LifecycleService::onLinkLost(const InstanceId& instance, const LinkLoss& loss) {
+    m_workers.post([this, instance, loss] { handleLostLink(instance, loss); });
+}
+
+void LifecycleService::handleLostLink(const InstanceId& instance, const LinkLoss& loss) {
+    // A line that ends because the emulator ended is told by onEmulatorGone(); the word of it mostly comes at once.
+    if (m_monitor.waitGone(instance, std::min(m_patience.settle, kFirstLook))) {
+        return;
+    }
+    const auto found = m_table.findByInstance(instance);
+    if (!found) {
+        return;
+    }
+    const bool isDisposable = found->record.kind == DomainKind::Disposable;
+    if (!loss.isViolation && isDisposable && m_links.runningExecs(instance) > 0) {
+        removeDisposable(found->record.id, "the channel to its program was lost: " + loss.reason);
+        return;
+    }
+    const Status reconnected =
+        loss.isViolation ? fail(ErrorCode::GuestFailure, loss.reason) : reconnect(found->record.id, instance, loss);
+    if (reconnected || m_monitor.waitGone(instance, m_patience.settle)) {
+        return;
+    }
+    failRunning(instance, DomainEvent::ChannelLost, reconnected.error().message);
+}
+
+Status LifecycleService::reconnect(const DomainId& id, const InstanceId& instance, const LinkLoss& loss) {
+    const auto operation = m_table.waitForOperation(id, "a new channel");
+    const auto entry = m_table.findByInstance(instance);
+    if (!operation || !entry || !hasEmulator(entry->state)) {
+        return {}; // another operation has ended it
+    }
+    const auto now = std::chrono::steady_clock::now();
+    {
+        const std::lock_guard lock(m_mutex);
+        std::erase_if(m_reconnected, [&](const auto& last) { return now - last.second > m_patience.rest; });
+        if (m_reconnected.contains(instance)) {
+            return fail(ErrorCode::GuestFailure, loss.reason + ", and soon after that again");
         }
-        failRunning(instance, DomainEvent::ChannelLost, reason);
-    });
+    }
+    log::warning("the channel to a guest was lost; making a new one",
+                 {{"INSTANCE", instance.text()}, {"REASON", loss.reason}});
+    if (auto opened = m_links.reopen(instance, m_patience.reconnect); !opened) {
+        return fail(opened.error().in(loss.reason + ", and no new channel could be made"));
+    }
+    log::notice("the guest answers on a new channel", {{"INSTANCE", instance.text()}});
+    const std::lock_guard lock(m_mutex);
+    m_reconnected[instance] = std::chrono::steady_clock::now();
+    return {};
 }
 
 void LifecycleService::onEmulatorGone(const InstanceId& instance) {

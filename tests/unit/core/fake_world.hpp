@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/services/cid_leases.hpp"
 #include "core/services/doctor_service.hpp"
 #include "core/services/domain_service.hpp"
 #include "core/services/emulator_monitor.hpp"
@@ -34,6 +35,8 @@ struct Outside {
     FakeEmulatorWatch watch;
     FakeTemplateBuilder builder;
     FakeAcceleration acceleration;
+    FakeTransport transport;
+    FakeBootCounter cidCounter;
     FakeMemory memory;
 
     Outside() {
@@ -66,18 +69,21 @@ struct Daemon {
         {outside.definitions, outside.templates, outside.builder, outside.acceleration, outside.instances}, jobs};
     core::DomainTable table{events};
     core::UidLeases leases;
+    core::CidLeases cids{outside.cidCounter, [this](std::uint32_t cid) { return outside.transport.isCidFree(cid); },
+                         [] { return 7U; }};
     core::LifecycleService* lifecycleForEvents = nullptr;
     core::EmulatorMonitor monitor{outside.watch,
                                   [this](const InstanceId& id) { lifecycleForEvents->onEmulatorGone(id); }};
     core::InstanceLauncher launcher{{outside.hypervisor, outside.store, outside.instances, outside.links,
-                                     outside.acceleration, outside.memory, outside.clock},
+                                     outside.acceleration, outside.transport, outside.memory, outside.clock},
                                     templates,
                                     leases,
+                                    cids,
                                     monitor,
                                     table};
     core::LifecycleService lifecycle{table,         outside.domains, outside.instances,
                                      outside.links, launcher,        monitor,
-                                     jobs,          *workers,        std::chrono::milliseconds(20)};
+                                     jobs,          *workers,        {.settle = std::chrono::milliseconds(20)}};
     core::DomainService domains{{outside.domains, outside.definitions, outside.store, outside.links, outside.clock},
                                 table,
                                 templates,
