@@ -52,6 +52,7 @@ public:
     Violation feed(std::span<const std::byte> bytes);
     [[nodiscard]] Violation violation() const { return m_violation; }
     [[nodiscard]] bool isReady() const { return m_phase == Phase::Ready; }
+    [[nodiscard]] bool isChallenged() const { return m_phase == Phase::AwaitConfirm || m_phase == Phase::Ready; }
     std::span<const std::byte> pendingOutput() { return m_output.pending(); }
     void outputWritten(std::size_t count);
 
@@ -582,6 +583,9 @@ Violation Session::violation() const {
 }
 bool Session::isReady() const {
     return m_impl->isReady();
+}
+bool Session::isChallenged() const {
+    return m_impl->isChallenged();
 }
 std::span<const std::byte> Session::pendingOutput() const {
     return m_impl->pendingOutput();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a lost link is made anew from: comes back whole, for root only, and not from a file that somebody changed.
-#include "link/link_records.hpp"
-
+// First: moc cannot read <chrono> behind our port headers.
 #include <QTemporaryDir>
 #include <QTest>
+
+#include "link/link_records.hpp"
 
 #include <fstream>
 
