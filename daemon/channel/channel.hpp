@@ -62,6 +62,7 @@ private:
     Transport m_transport;
     TimePoint m_nextReset = Clock::now();
     protocol::Violation m_violation = protocol::Violation::None;
+    bool m_hasToldOfWrongAnswer = false;
     bool m_isOver = false;
 };
 

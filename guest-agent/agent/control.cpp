@@ -52,6 +52,9 @@ bool ControlStream::handle(const std::string& message) {
     case Request::KIND_NOT_SET:
         return false;
     }
+    if (reply.error_number() != 0) {
+        reply.clear_kind(); // an answer is one or the other; the host takes both for a broken protocol
+    }
     m_writer.send(reply);
     if (request.has_shutdown()) {
         m_onShutdown(std::min(std::chrono::milliseconds(request.shutdown().grace_ms()), kMaxGrace));
