@@ -45,6 +45,7 @@
 #include <grp.h>
 #include <sys/random.h>
 #include <systemd/sd-daemon.h>
+#include <thread>
 
 namespace bulkhead {
 namespace {
@@ -90,6 +91,19 @@ std::uint32_t randomNumber() {
         throw StartFailure("the kernel gives no random numbers");
     }
     return number;
+}
+
+/// A hypervisor that is still starting is waited for; one that stays away ends us, and the service manager decides.
+core::Reconciler::Report reconcile(core::Reconciler& reconciler) {
+    constexpr int kTries = 30;
+    for (int i = 1;; ++i) {
+        auto report = reconciler.run();
+        if (report || report.error().code != ErrorCode::Unavailable || i == kTries) {
+            return orFail(std::move(report));
+        }
+        log::warning("the hypervisor cannot be reached yet", {{"ERROR", report.error().message}});
+        std::this_thread::sleep_for(std::chrono::seconds(1)); // lint-allow(sleep): nothing tells when it is there
+    }
 }
 
 int run(const Settings& settings) {
@@ -167,7 +181,7 @@ int run(const Settings& settings) {
                                      .clock = clock},
                                     templates, leases, cids, monitor, table);
     core::LifecycleService lifecycle(table, domainRepository, instanceRepository, links, launcher, monitor, jobs,
-                                     jobThreads);
+                                     jobThreads, {});
     const core::GuestEventRelay::Targets targets{
         lifecycle, [&lifecycle](const InstanceId& instance) { lifecycle.onEmulatorGone(instance); }};
     relay.attach(targets);
@@ -199,7 +213,7 @@ int run(const Settings& settings) {
                                  .links = links,
                                  .clock = clock},
                                 table, leases, launcher, lifecycle, monitor);
-    reportReconciliation(orFail(reconciler.run()));
+    reportReconciliation(reconcile(reconciler));
 
     const auto connection = sdbus::createSystemBusConnection();
     dbus::Door door;

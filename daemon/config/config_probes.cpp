@@ -16,10 +16,11 @@ std::vector<Finding> DefinitionsProbe::examine(bool) {
     }
     std::vector<Finding> findings;
     for (const auto& problem : loaded.problems) {
-        findings.push_back({.check = "definitions",
-                            .status = FindingStatus::Problem,
-                            .text = problem.message,
-                            .fix = "mend or remove the file, then restart bulkheadd; the other domains are not affected"});
+        findings.push_back(
+            {.check = "definitions",
+             .status = FindingStatus::Problem,
+             .text = problem.message,
+             .fix = "mend or remove the file, then restart bulkheadd; the other domains are not affected"});
     }
     return findings;
 }

@@ -248,17 +248,15 @@ void ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> 
     m_changed.notify_all();
 }
 
-void ChannelConnection::loseOnce(core::LinkLoss loss) {
-    m_poller.remove(m_socket.get());
+void ChannelConnection::loseOnce(const core::LinkLoss& loss) {
     {
         const std::lock_guard lock(m_mutex);
-        if (m_lost) {
-            return;
-        }
         m_lost = loss;
     }
     m_changed.notify_all();
     m_events.lost(loss);
+    // The very last: from here on the destructor in another thread no longer waits for us, so `this` may be gone.
+    m_poller.remove(m_socket.get());
 }
 
 } // namespace bulkhead::link

@@ -63,7 +63,7 @@ public:
 private:
     void onReadable();
     void handle(const channel::FromChannel& record, std::vector<UniqueFd> descriptors);
-    void loseOnce(core::LinkLoss loss);
+    void loseOnce(const core::LinkLoss& loss);
     Status send(const channel::ToChannel& request, std::string_view payload);
 
     UniqueFd m_socket;

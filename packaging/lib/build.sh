@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Configures and builds a preset. Sourced, never run.
 
+# One compilation serves every preset with the same flags and every checkout: paths are hashed relative to this one.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+
 # The whole machine, but never more than its memory stands: a C++ compiler here takes up to 1 GiB.
 build_jobs() {
     local processors memory

@@ -99,10 +99,7 @@ inline QJsonArray jsonRows(const QStringList& arguments) {
 }
 
 inline QString stateOf(const QString& domain) {
-    return QJsonDocument::fromJson(cli({"domain", "show", domain, "--json"}).output)
-        .object()
-        .value("state")
-        .toString();
+    return QJsonDocument::fromJson(cli({"domain", "show", domain, "--json"}).output).object().value("state").toString();
 }
 
 /// What is left of running domains, wherever something could be: our list, libvirt's, the image store, processes.

@@ -130,7 +130,7 @@ private slots:
         const auto outcome =
             cli({"run", "--domain", "work", "--user", "root", "--", "python3", "-c", QString::fromLatin1(garbage)});
         COMPARE_STATUS(outcome, 125);
-        QVERIFY2(outcome.error.contains("protocol"), outcome.text().constData());
+        QVERIFY2(outcome.error.contains("rules of the channel"), outcome.text().constData());
         QTRY_COMPARE_WITH_TIMEOUT(stateOf("work"), QString("failed"), 20000);
         const auto shown = cli({"domain", "show", "work"});
         QVERIFY2(shown.output.contains("protocol"), shown.text().constData());

@@ -69,7 +69,7 @@ private slots:
         COMPARE_STATUS(again, 1);
         QVERIFY2(again.error.contains("exists"), again.text().constData());
         COMPARE_STATUS(cli({"domain", "create", "other", "--template", "nothing"}), 4);
-        COMPARE_STATUS(cli({"domain", "create", "other", "--size", "gigantic"}), 1);
+        COMPARE_STATUS(cli({"domain", "create", "other", "--size", "gigantic"}), 2);
         COMPARE_STATUS(cli({"domain", "start", "nowhere"}), 4);
         COMPARE_STATUS(cli({"domain", "rm", "twice"}), 0);
         QVERIFY(jsonRows({"domain", "ls"}).isEmpty());

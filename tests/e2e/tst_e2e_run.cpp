@@ -71,8 +71,8 @@ private slots:
         QCOMPARE(who.output, QByteArray("user\n"));
         const auto root = cli({"run", "--domain", "status", "--user", "root", "--", "id", "-u"});
         QCOMPARE(root.output, QByteArray("0\n"));
-        const auto place = cli({"run", "--domain", "status", "--cwd", "/usr", "--env", "GREETING=hello", "--",
-                                     "sh", "-c", "pwd; echo $GREETING; echo $HOME"});
+        const auto place = cli({"run", "--domain", "status", "--cwd", "/usr", "--env", "GREETING=hello", "--", "sh",
+                                "-c", "pwd; echo $GREETING; echo $HOME"});
         QCOMPARE(place.output, QByteArray("/usr\nhello\n/home/user\n"));
         const auto nobody = cli({"run", "--domain", "status", "--user", "nobody-here", "--", "true"});
         COMPARE_STATUS(nobody, 125);
@@ -158,7 +158,7 @@ private slots:
         QTRY_VERIFY2_WITH_TIMEOUT(screen().contains("$"), screen().constData(), kPatienceMs);
         type("stty size; tty; echo $TERM");
         QTRY_VERIFY2_WITH_TIMEOUT(screen().contains("20 90"), screen().constData(), 20000);
-        QVERIFY2(screen().contains("/dev/pts/"), screen().constData());
+        QTRY_VERIFY2_WITH_TIMEOUT(screen().contains("/dev/pts/"), screen().constData(), 20000);
         run(tmux + QStringList{"resize-window", "-t", "t", "-x", "70", "-y", "15"});
         type("stty size");
         QTRY_VERIFY2_WITH_TIMEOUT(screen().contains("15 70"), screen().constData(), 20000);

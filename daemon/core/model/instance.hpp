@@ -27,6 +27,7 @@ std::string_view nameOf(Transport transport);
 enum class DiskFormat { Raw, Qcow2 };
 std::string_view nameOf(DiskFormat format);
 
+/// One image file of a disk; the format is always given, never guessed from its bytes.
 struct DiskLayer {
     std::filesystem::path path;
     DiskFormat format = DiskFormat::Raw;

@@ -11,6 +11,7 @@
 
 namespace bulkhead::core {
 
+/// A machine that domains of a template can have: memory in bytes and processors.
 struct TemplateSize {
     Bytes memory = 0;
     unsigned vcpus = 1;

@@ -47,6 +47,7 @@ public:
     virtual Result<std::vector<DomainRecord>> all() = 0;
 };
 
+/// Instances that exist or are about to. The same promises as DomainRepository.
 class InstanceRepository {
 public:
     virtual ~InstanceRepository() = default;

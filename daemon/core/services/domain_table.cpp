@@ -121,17 +121,19 @@ void DomainTable::setWaitingClient(const DomainId& id, const std::string& busNam
     }
 }
 
-Result<DomainTable::Operation> DomainTable::beginOperation(const DomainId& id, const std::string& what) {
-    const std::lock_guard lock(m_mutex);
+Result<DomainTable::Operation> DomainTable::beginOperation(const DomainId& id, const std::string& what,
+                                                           std::chrono::milliseconds patience) {
+    std::unique_lock lock(m_mutex);
+    const bool isFree = m_operationEnded.wait_for(lock, patience, [&] { return !m_operations.contains(id); });
     const auto entry = m_entries.find(id);
     if (entry == m_entries.end()) {
         return fail(ErrorCode::NotFound, "no such domain");
     }
-    const auto [running, isFree] = m_operations.emplace(id, what);
     if (!isFree) {
-        return fail(ErrorCode::Busy, "domain \"" + entry->second.record.name + "\" is busy (" + running->second +
+        return fail(ErrorCode::Busy, "domain \"" + entry->second.record.name + "\" is busy (" + m_operations[id] +
                                          "); try again after it");
     }
+    m_operations.emplace(id, what);
     return Operation(this, id);
 }
 

@@ -8,6 +8,7 @@
 #include "core/ports/host.hpp"
 #include "core/ports/repositories.hpp"
 
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -72,7 +73,9 @@ public:
         DomainTable* m_table;
         DomainId m_id;
     };
-    Result<Operation> beginOperation(const DomainId& id, const std::string& what);
+    /// `patience`: how long it waits for the one that runs.
+    Result<Operation> beginOperation(const DomainId& id, const std::string& what,
+                                     std::chrono::milliseconds patience = std::chrono::milliseconds(0));
     /// Waits until the domain's present operation has ended; for events that must not be lost.
     std::optional<Operation> waitForOperation(const DomainId& id, const std::string& what);
 

@@ -170,8 +170,10 @@ Status InstanceLauncher::launch(const DomainEntry& domain, const JobContext& job
     m_table.setInstance(plan.record.domain, plan.record);
     ScopeGuard undo([&] {
         if (auto ended = tearDown(plan.record, plan.keptHome); !ended) {
-            log::error("undoing a start failed; the next start of the daemon goes on with it",
+            // The entry keeps the instance: LifecycleService tries again, and so does the next start of the daemon.
+            log::error("undoing a start failed; it is tried again",
                        {{"INSTANCE", plan.record.id.text()}, {"ERROR", ended.error().message}});
+            return;
         }
         m_table.setInstance(plan.record.domain, std::nullopt);
     });

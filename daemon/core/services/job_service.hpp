@@ -32,6 +32,7 @@ struct TemplateBuildResult {
 /// What a job gives back.
 using JobResult = std::variant<std::monostate, DomainId, TemplateBuildResult, std::vector<Finding>>;
 
+/// A copy of what a job is at one moment; `error` only when it failed or was cancelled.
 struct JobInfo {
     JobId id;
     std::string kind;

@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kFirstLook{200};
 
 LifecycleService::LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances,
                                    GuestLinks& links, InstanceLauncher& launcher, EmulatorMonitor& monitor,
-                                   JobService& jobs, WorkerPool& workers, LifecyclePatience patience)
+                                   JobService& jobs, WorkerPool& workers, Patience patience)
     : m_table(table)
     , m_domains(domains)
     , m_instances(instances)
@@ -50,7 +50,8 @@ JobId LifecycleService::startDisposable(const Caller& caller, const DomainId& id
 }
 
 Result<JobResult> LifecycleService::runStart(const DomainId& id, const JobContext& job) {
-    const auto operation = m_table.beginOperation(id, "start");
+    // A stop or a clean-up that is under way ends soon; whoever wants a start wants it after that.
+    const auto operation = m_table.beginOperation(id, "start", m_patience.busy);
     if (!operation) {
         return fail(operation.error());
     }
@@ -65,6 +66,11 @@ Result<JobResult> LifecycleService::runStart(const DomainId& id, const JobContex
         return fail(ErrorCode::InvalidArgument,
                     "domain \"" + entry->record.name + "\" cannot start: " + entry->definitionProblem);
     }
+    if (entry->instance && !hasEmulator(entry->state)) {
+        if (auto cleaned = cleanUp(*entry); !cleaned) {
+            return fail(cleaned.error().in("what is left of the last run of domain \"" + entry->record.name + "\""));
+        }
+    }
     if (auto applied = m_table.apply(id, DomainEvent::StartRequested); !applied) {
         return fail(applied.error());
     }
@@ -78,6 +84,7 @@ Result<JobResult> LifecycleService::runStart(const DomainId& id, const JobContex
         if (auto kept = m_domains.setLastFailure(id, message); !kept) {
             log::error("cannot record a failed start", {{"DOMAIN", id.text()}, {"ERROR", kept.error().message}});
         }
+        cleanUpLater(id);
         return fail(launched.error());
     }
     if (auto applied = m_table.apply(id, DomainEvent::AgentReady); !applied) {
@@ -137,7 +144,7 @@ Status LifecycleService::endInstance(const DomainEntry& entry, StopOptions optio
     if (auto recorded = m_instances.setPhase(instance.id, InstancePhase::Stopping); !recorded) {
         return recorded;
     }
-    if (entry.state != DomainState::Failed) {
+    if (entry.state == DomainState::Running || entry.state == DomainState::Paused) {
         if (auto applied = m_table.apply(id, DomainEvent::StopRequested); !applied) {
             return applied;
         }
@@ -156,6 +163,7 @@ Status LifecycleService::endInstance(const DomainEntry& entry, StopOptions optio
     }
     const auto ended = m_launcher.tearDown(instance, InstanceLauncher::keptHomeOf(entry));
     if (!ended) {
+        cleanUpLater(id);
         return fail(ended.error().in("stopping domain \"" + entry.record.name + "\""));
     }
     m_table.setInstance(id, std::nullopt);
@@ -183,9 +191,10 @@ void LifecycleService::removeDisposable(const DomainId& id, const std::string& w
         ended = m_domains.remove(id);
     }
     if (!ended) {
-        log::error("a disposable could not be removed whole; the next start of the daemon goes on with it",
+        log::error("a disposable could not be removed whole; it is tried again",
                    {{"DOMAIN", id.text()}, {"ERROR", ended.error().message}});
         m_table.restore(id, DomainState::Failed, "removal failed: " + ended.error().message);
+        cleanUpLater(id);
         return;
     }
     log::info("disposable removed", {{"DOMAIN", id.text()}, {"WHY", why}});
@@ -279,16 +288,49 @@ void LifecycleService::failRunning(const InstanceId& instance, DomainEvent event
         if (auto kept = m_domains.setLastFailure(id, reason); !kept) {
             log::error("cannot record a failure", {{"DOMAIN", id.text()}, {"ERROR", kept.error().message}});
         }
-        if (auto ended = m_launcher.tearDown(*entry->instance, InstanceLauncher::keptHomeOf(*entry)); !ended) {
-            log::error("cleaning up after a failed domain did not end well",
+        if (auto ended = cleanUp(*entry); !ended) {
+            log::error("cleaning up after a failed domain did not end well; it is tried again",
                        {{"DOMAIN", id.text()}, {"ERROR", ended.error().message}});
+            cleanUpLater(id);
         }
-        m_table.setInstance(id, std::nullopt);
         [[maybe_unused]] const auto told = m_table.apply(id, event, reason);
     }
     if (found->record.kind == DomainKind::Disposable) {
         removeDisposable(id, reason);
     }
+}
+
+Status LifecycleService::cleanUp(const DomainEntry& entry) {
+    if (auto ended = m_launcher.tearDown(*entry.instance, InstanceLauncher::keptHomeOf(entry)); !ended) {
+        return ended;
+    }
+    m_table.setInstance(entry.record.id, std::nullopt);
+    return {};
+}
+
+void LifecycleService::cleanUpLater(const DomainId& id) {
+    m_workers.postAfter(m_patience.retry, [this, id] {
+        const auto known = m_table.find(id);
+        if (known && known->record.kind == DomainKind::Disposable) {
+            removeDisposable(id, "left over");
+            return;
+        }
+        const auto operation = m_table.waitForOperation(id, "clean-up");
+        const auto entry = m_table.find(id);
+        const bool isLeftOver = entry && entry->instance && entry->state != DomainState::Running &&
+                                entry->state != DomainState::Paused && entry->state != DomainState::Starting;
+        if (!operation || !isLeftOver) {
+            return;
+        }
+        if (auto ended = cleanUp(*entry); !ended) {
+            cleanUpLater(id);
+            return;
+        }
+        log::notice("what was left of a domain is cleaned up", {{"DOMAIN", id.text()}});
+        if (entry->state == DomainState::Stopping) {
+            [[maybe_unused]] const auto told = m_table.apply(id, DomainEvent::EmulatorGone);
+        }
+    });
 }
 
 void LifecycleService::onClientLeft(const std::string& busName) {

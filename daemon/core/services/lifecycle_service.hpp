@@ -19,16 +19,6 @@ class EmulatorMonitor;
 class InstanceLauncher;
 class WorkerPool;
 
-/// How long LifecycleService waits for what.
-struct LifecyclePatience {
-    /// How long a channel that ended waits for the word that its emulator ended, which explains it.
-    std::chrono::milliseconds settle = std::chrono::seconds(2);
-    /// How long a guest that lives may take to answer on a new channel.
-    std::chrono::milliseconds reconnect = std::chrono::seconds(10);
-    /// A channel that is lost again within this is not made anew.
-    std::chrono::milliseconds rest = std::chrono::seconds(10);
-};
-
 /// Start, stop, disposables, and what is done when an emulator, a channel or a client goes away. Thread-safe.
 class LifecycleService final : public GuestLinkEvents {
 public:
@@ -37,9 +27,22 @@ public:
         std::chrono::milliseconds grace{10'000};
     };
 
+    struct Patience {
+        /// How long a channel that ended waits for the word that its emulator ended, which explains it.
+        std::chrono::milliseconds settle{2000};
+        /// Until a clean-up that failed is tried again.
+        std::chrono::milliseconds retry{3000};
+        /// How long a start waits for another operation on its domain.
+        std::chrono::milliseconds busy{30000};
+        /// How long a guest that lives may take to answer on a new channel.
+        std::chrono::milliseconds reconnect{10000};
+        /// A channel that is lost again within this is not made anew.
+        std::chrono::milliseconds rest{10000};
+    };
+
     LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances, GuestLinks& links,
                      InstanceLauncher& launcher, EmulatorMonitor& monitor, JobService& jobs, WorkerPool& workers,
-                     LifecyclePatience patience = {});
+                     Patience patience);
 
     Result<JobId> start(const Caller& caller, const DomainId& id);
     Result<JobId> stop(const Caller& caller, const DomainId& id, StopOptions options);
@@ -62,6 +65,10 @@ private:
     void handleLostLink(const InstanceId& instance, const LinkLoss& loss);
     Status reconnect(const DomainId& id, const InstanceId& instance, const LinkLoss& loss);
     void failRunning(const InstanceId& instance, DomainEvent event, const std::string& reason);
+    /// Ends what is left of an instance whose domain no longer runs; the caller holds the operation.
+    Status cleanUp(const DomainEntry& entry);
+    /// For what could not be ended now (libvirtd away, a full disk): again and again, until it is done.
+    void cleanUpLater(const DomainId& id);
 
     DomainTable& m_table;
     DomainRepository& m_domains;
@@ -71,7 +78,7 @@ private:
     EmulatorMonitor& m_monitor;
     JobService& m_jobs;
     WorkerPool& m_workers;
-    LifecyclePatience m_patience;
+    Patience m_patience;
     std::mutex m_mutex;
     std::map<InstanceId, std::chrono::steady_clock::time_point> m_reconnected;
 };

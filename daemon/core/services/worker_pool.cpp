@@ -30,19 +30,38 @@ void WorkerPool::post(std::function<void()> task) {
     m_wake.notify_one();
 }
 
+void WorkerPool::postAfter(std::chrono::milliseconds delay, std::function<void()> task) {
+    {
+        const std::lock_guard lock(m_mutex);
+        m_delayed.emplace(Clock::now() + delay, std::move(task));
+    }
+    // All: the one that is woken may be waiting for a later time than this.
+    m_wake.notify_all();
+}
+
 void WorkerPool::work() {
+    std::unique_lock lock(m_mutex);
     while (true) {
-        std::function<void()> task;
-        {
-            std::unique_lock lock(m_mutex);
-            m_wake.wait(lock, [this] { return m_ending || !m_tasks.empty(); });
-            if (m_tasks.empty()) {
+        while (!m_delayed.empty() && m_delayed.begin()->first <= Clock::now()) {
+            m_tasks.push_back(std::move(m_delayed.begin()->second));
+            m_delayed.erase(m_delayed.begin());
+        }
+        if (m_tasks.empty()) {
+            if (m_ending) {
                 return;
             }
-            task = std::move(m_tasks.front());
-            m_tasks.pop_front();
+            if (m_delayed.empty()) {
+                m_wake.wait(lock);
+            } else {
+                m_wake.wait_until(lock, m_delayed.begin()->first);
+            }
+            continue;
         }
+        const auto task = std::move(m_tasks.front());
+        m_tasks.pop_front();
+        lock.unlock();
         task();
+        lock.lock();
     }
 }
 

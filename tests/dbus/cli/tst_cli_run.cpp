@@ -377,7 +377,7 @@ private slots:
         m_cli->start({"run", "true"});
         QVERIFY(m_cli->waitForOutput("ready"));
         m_cli->process.write(QByteArray(1'000'000, 'x'));
-        QTest::qWait(0);
+        QCoreApplication::processEvents();
         m_cli->signal(SIGUSR1);
         const Ended ended = m_cli->wait();
         QCOMPARE(ended.out, QByteArray("ready still here"));

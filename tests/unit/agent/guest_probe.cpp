@@ -25,7 +25,7 @@ UniqueFd connectTo(const std::string& path) {
         if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
             return fd;
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        std::this_thread::sleep_for(std::chrono::milliseconds(5)); // lint-allow(sleep): a tool for people
     }
     return {};
 }

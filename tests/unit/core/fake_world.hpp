@@ -81,9 +81,17 @@ struct Daemon {
                                     cids,
                                     monitor,
                                     table};
-    core::LifecycleService lifecycle{table,         outside.domains, outside.instances,
-                                     outside.links, launcher,        monitor,
-                                     jobs,          *workers,        {.settle = std::chrono::milliseconds(20)}};
+    core::LifecycleService lifecycle{table,
+                                     outside.domains,
+                                     outside.instances,
+                                     outside.links,
+                                     launcher,
+                                     monitor,
+                                     jobs,
+                                     *workers,
+                                     {.settle = std::chrono::milliseconds(20),
+                                      .retry = std::chrono::milliseconds(20),
+                                      .busy = std::chrono::milliseconds(20)}};
     core::DomainService domains{{outside.domains, outside.definitions, outside.store, outside.links, outside.clock},
                                 table,
                                 templates,

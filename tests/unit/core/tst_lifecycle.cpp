@@ -18,7 +18,7 @@ const Caller kRoot{0, ":1.3"};
 /// Nothing of an instance is left anywhere.
 QString traces(Outside& world) {
     QString found;
-    if (!world.hypervisor.list()->empty()) {
+    if (const auto running = world.hypervisor.list(); !running || !running->empty()) {
         found += "emulator ";
     }
     if (!world.store.instancesOnDisk()->empty()) {
@@ -171,6 +171,45 @@ private slots:
         QTRY_COMPARE(stateOf(daemon, id), DomainState::Failed);
         QTRY_COMPARE(traces(world), QString());
         QVERIFY(daemon.table.find(id)->reason.find("emulator") != std::string::npos);
+    }
+
+    void cleanUpThatFails_isTriedAgain_data() {
+        QTest::addColumn<bool>("isDisposable");
+        QTest::newRow("app domain") << false;
+        QTest::newRow("disposable") << true;
+    }
+    void cleanUpThatFails_isTriedAgain() {
+        QFETCH(bool, isDisposable);
+        Outside world;
+        Daemon daemon(world);
+        const auto id = isDisposable ? daemon.domains.createDisposable(kAlice, "", "").value() : makeDomain(daemon);
+        world.hypervisor.setReachable(false);
+        const auto job = daemon.wait(isDisposable ? daemon.lifecycle.startDisposable(kAlice, id)
+                                                  : daemon.lifecycle.start(kAlice, id).value());
+        QCOMPARE(job.error->code, ErrorCode::Unavailable);
+        QVERIFY(!traces(world).isEmpty() || !world.hypervisor.list());
+        world.hypervisor.setReachable(true);
+        QTRY_COMPARE(traces(world), QString());
+        if (isDisposable) {
+            QTRY_VERIFY(!daemon.table.find(id));
+            QVERIFY(world.domains.all()->empty());
+        } else {
+            startDomain(daemon, id);
+        }
+    }
+
+    void stopThatFails_isFinishedLater() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = makeDomain(daemon);
+        startDomain(daemon, id);
+        world.hypervisor.setReachable(false);
+        const auto job = daemon.wait(daemon.lifecycle.stop(kAlice, id, {.force = true, .grace = {}}).value());
+        QCOMPARE(job.error->code, ErrorCode::Unavailable);
+        QCOMPARE(stateOf(daemon, id), DomainState::Stopping);
+        world.hypervisor.setReachable(true);
+        QTRY_COMPARE(stateOf(daemon, id), DomainState::Stopped);
+        QCOMPARE(traces(world), QString());
     }
 
     void guestThatBreaksTheProtocol_isCutOff() {

@@ -59,7 +59,7 @@ private slots:
             definition(), [&](const std::string& phase, double fraction) { steps.emplace_back(phase, fraction); }, {});
         QVERIFY2(built, built ? "" : built.error().message.c_str());
         QCOMPARE(contentOf(built->directory / "packages.txt"),
-                 "nobody\n" + built->directory.string() + "\nnobody 700\n");
+                 "nobody\n" + built->directory.string() + "\nnobody 711\n");
         QCOMPARE(contentOf(built->directory / "arguments"),
                  "--output\n" + built->directory.string() + "\n--agent\n" + (m_root / "agent").string() +
                      "\n--suite\nbookworm\n--kernel\nlinux-image-cloud-amd64\n--system-size\n134217728\n"

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// The daemon's side of a channel process, which a socketpair plays.
+#include "base/unique_fd.hpp"
+#include "link/channel_connection.hpp"
+#include "process/poller.hpp"
+
+#include <QTest>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <sys/socket.h>
+#include <thread>
+
+using namespace bulkhead;
+using namespace bulkhead::link;
+using channel::FromChannel;
+using channel::FromChannelKind;
+using channel::ToChannel;
+using channel::ToChannelKind;
+using namespace std::chrono_literals;
+
+class TestChannelConnection : public QObject {
+    Q_OBJECT
+
+private:
+    process::Poller m_poller;
+    UniqueFd m_peer;
+    std::unique_ptr<ChannelConnection> m_connection;
+    std::atomic<unsigned> m_finished = 0;
+    std::atomic<unsigned> m_lostCount = 0;
+    std::string m_lost;
+
+    void say(const FromChannel& record) { QCOMPARE(::send(m_peer.get(), &record, sizeof record, 0), ssize_t{88}); }
+    ToChannel hear() {
+        ToChannel record;
+        [[maybe_unused]] const auto size = ::recv(m_peer.get(), &record, sizeof record, 0);
+        return record;
+    }
+
+private slots:
+    void init() {
+        std::array<int, 2> ends{};
+        QCOMPARE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
+        m_peer = UniqueFd(ends[1]);
+        m_finished = 0;
+        m_lostCount = 0;
+        ChannelConnection::Events events;
+        events.execFinished = [this](std::uint64_t, unsigned) { ++m_finished; };
+        events.lost = [this](const core::LinkLoss& loss) {
+            m_lost = loss.reason;
+            ++m_lostCount;
+        };
+        m_connection = std::make_unique<ChannelConnection>(UniqueFd(ends[0]), m_poller, std::move(events));
+    }
+    void cleanup() { m_connection.reset(); }
+
+    void helloAndReady() {
+        say({.kind = FromChannelKind::Hello, .a = 0, .b = 3});
+        QCOMPARE(m_connection->waitHello(5s).value(), 3U);
+        QCOMPARE(m_connection->waitReady(1ms, {}).error().code, ErrorCode::TimedOut);
+        say({.kind = FromChannelKind::Ready, .a = 1});
+        QVERIFY(m_connection->waitReady(5s, {}).has_value());
+    }
+
+    void waitingIsCancelled() {
+        std::stop_source stop;
+        auto waiting = std::async(std::launch::async, [&] { return m_connection->waitReady(1min, stop.get_token()); });
+        stop.request_stop();
+        QCOMPARE(waiting.get().error().code, ErrorCode::Cancelled);
+    }
+
+    void answersAreMatched_andDescriptorsArrive() {
+        auto asking = std::async(std::launch::async,
+                                 [&] { return m_connection->ask({.kind = ToChannelKind::Exec}, "payload", 10s); });
+        const ToChannel request = hear();
+        QCOMPARE(request.kind, ToChannelKind::Exec);
+        say({.kind = FromChannelKind::Done, .request = request.request + 7}); // nobody's
+        FromChannel answer{.kind = FromChannelKind::ExecAccepted, .request = request.request};
+        answer.value[0] = 42;
+        iovec part{&answer, sizeof answer};
+        alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> control{};
+        msghdr message{};
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.data();
+        message.msg_controllen = control.size();
+        cmsghdr* const header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(2 * sizeof(int));
+        const std::array<int, 2> descriptors{0, 1};
+        std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof descriptors);
+        QCOMPARE(::sendmsg(m_peer.get(), &message, 0), ssize_t{88});
+        const auto got = asking.get();
+        QVERIFY(got.has_value());
+        QCOMPARE(got->record.value[0], std::uint64_t{42});
+        QCOMPARE(got->descriptors.size(), std::size_t{2});
+        QCOMPARE(m_connection->runningExecs(), 1U);
+        FromChannel finished{.kind = FromChannelKind::ExecFinished};
+        say(finished);
+        QTRY_COMPARE(m_finished.load(), 1U);
+        QCOMPARE(m_connection->runningExecs(), 0U);
+    }
+
+    void refusalsAreErrors() {
+        auto asking =
+            std::async(std::launch::async, [&] { return m_connection->ask({.kind = ToChannelKind::Status}, {}, 10s); });
+        say({.kind = FromChannelKind::Refused,
+             .a = static_cast<std::uint32_t>(channel::RefusedReason::TooMany),
+             .request = hear().request});
+        QCOMPARE(asking.get().error().code, ErrorCode::LimitExceeded);
+    }
+
+    void ends_data() {
+        QTest::addColumn<int>("how");
+        QTest::newRow("closed") << 0;
+        QTest::newRow("said lost") << 1;
+        QTest::newRow("short record") << 2;
+        QTest::newRow("unknown record") << 3;
+    }
+    void ends() {
+        QFETCH(int, how);
+        auto asking = std::async(std::launch::async,
+                                 [&] { return m_connection->ask({.kind = ToChannelKind::Status}, {}, 1min); });
+        hear();
+        if (how == 0) {
+            m_peer.reset();
+        } else if (how == 1) {
+            say({.kind = FromChannelKind::Lost,
+                 .a = static_cast<std::uint32_t>(channel::LostReason::Violation),
+                 .b = 3});
+        } else if (how == 2) {
+            QCOMPARE(::send(m_peer.get(), "x", 1, 0), ssize_t{1});
+        } else {
+            say({.kind = static_cast<FromChannelKind>(99)});
+        }
+        // Whoever waits is told at once, and the event comes once.
+        QCOMPARE(asking.get().error().code, ErrorCode::GuestFailure);
+        QTRY_COMPARE(m_lostCount.load(), 1U);
+        m_peer.reset();
+        QVERIFY(!m_connection->ask({.kind = ToChannelKind::Status}, {}, 1s));
+        QCOMPARE(m_lostCount.load(), 1U);
+        QVERIFY(!m_lost.empty());
+    }
+
+    // Once a connection was destroyed while its callback still told of the loss, and the poller's thread locked freed
+    // memory for ever: every later start of a domain hung.
+    void destructorWaitsForTheEventOfTheLoss() {
+        std::array<int, 2> ends{};
+        QCOMPARE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
+        std::promise<void> entered;
+        std::atomic<bool> isDestroyed = false;
+        std::atomic<bool> wasDestroyedInside = false;
+        ChannelConnection::Events events;
+        events.lost = [&](const std::string&) {
+            entered.set_value();
+            for (int i = 0; i < 1000 && !isDestroyed; ++i) {
+                std::this_thread::yield();
+            }
+            wasDestroyedInside = isDestroyed.load();
+        };
+        auto connection = std::make_unique<ChannelConnection>(UniqueFd(ends[0]), m_poller, std::move(events));
+        ::close(ends[1]);
+        entered.get_future().wait();
+        connection.reset();
+        isDestroyed = true;
+        std::promise<void> passed;
+        m_poller.post([&] { passed.set_value(); });
+        passed.get_future().wait();
+        QVERIFY(!wasDestroyedInside);
+    }
+};
+
+QTEST_GUILESS_MAIN(TestChannelConnection)
+#include "tst_channel_connection.moc"
