@@ -71,7 +71,7 @@ public:
         QElapsedTimer timer;
         timer.start();
         while (!(fd = tryConnect()) && timer.elapsed() < 10'000) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            std::this_thread::sleep_for(std::chrono::milliseconds(5)); // lint-allow(sleep): as the daemon pauses
         }
         return fd;
     }
@@ -374,7 +374,7 @@ private slots:
                     held.push_back(std::move(fd));
                     ++made;
                 } else {
-                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1)); // lint-allow(sleep): not to spin
                 }
                 if (held.size() > 200) {
                     held.erase(held.begin(), held.begin() + 100);

@@ -89,7 +89,7 @@ struct World {
         }
         const auto until = std::chrono::steady_clock::now() + 10s;
         while (!canConnect() && std::chrono::steady_clock::now() < until) {
-            std::this_thread::sleep_for(2ms);
+            std::this_thread::sleep_for(2ms); // lint-allow(sleep): nothing tells when a socket listens
         }
     }
     void endAgent() {
@@ -220,7 +220,8 @@ private slots:
         ::kill(world.channelPid(), signal);
         QTRY_COMPARE(world.events.losses().size(), std::size_t{1});
         QTRY_COMPARE(world.channelPid(), -1);
-        QTest::qWait(100); // the reaper's word comes a moment after the socket's end; the daemon waits longer for it
+        // The reaper's word comes a moment after the socket's end; the daemon waits longer for it.
+        QTest::qWait(100); // lint-allow(sleep): the word is not told to anybody
         const auto reopened = world.links->reopen(world.spec.instance, 5s);
         QCOMPARE(reopened.error().code, ErrorCode::GuestFailure);
         QVERIFY2(reopened.error().message.find("not spoken to again") != std::string::npos,
@@ -288,7 +289,7 @@ private slots:
         QCOMPARE(::listen(listener.get(), 4), 0);
         std::stop_source stop;
         std::jthread later([&stop] {
-            std::this_thread::sleep_for(100ms);
+            std::this_thread::sleep_for(100ms); // lint-allow(sleep): it is to come in the middle
             stop.request_stop();
         });
         QCOMPARE(world.links->open(world.spec, 60s, stop.get_token()).error().code, ErrorCode::Cancelled);
