@@ -197,11 +197,13 @@ void ChannelConnection::onReadable() {
                                : core::LinkLoss{"the channel process sent a malformed record", true});
             return;
         }
-        handle(record, std::move(descriptors));
+        if (!handle(record, std::move(descriptors))) {
+            return; // lost: `this` may be gone
+        }
     }
 }
 
-void ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> descriptors) {
+bool ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> descriptors) {
     switch (record.kind) {
     case FromChannelKind::Hello: {
         const std::lock_guard lock(m_mutex);
@@ -226,7 +228,7 @@ void ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> 
     }
     case FromChannelKind::Lost:
         loseOnce(lossOf(record.a, record.b));
-        return;
+        return false;
     case FromChannelKind::ExecAccepted:
     case FromChannelKind::Refused:
     case FromChannelKind::Status:
@@ -243,9 +245,10 @@ void ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> 
     }
     default:
         loseOnce({"the channel process sent an unknown record", true});
-        return;
+        return false;
     }
     m_changed.notify_all();
+    return true;
 }
 
 void ChannelConnection::loseOnce(const core::LinkLoss& loss) {

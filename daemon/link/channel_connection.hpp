@@ -62,7 +62,8 @@ public:
 
 private:
     void onReadable();
-    void handle(const channel::FromChannel& record, std::vector<UniqueFd> descriptors);
+    /// False: the connection is lost, and nothing of it may be touched any more.
+    bool handle(const channel::FromChannel& record, std::vector<UniqueFd> descriptors);
     void loseOnce(const core::LinkLoss& loss);
     Status send(const channel::ToChannel& request, std::string_view payload);
 

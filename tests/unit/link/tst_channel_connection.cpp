@@ -156,7 +156,7 @@ private slots:
         std::atomic<bool> isDestroyed = false;
         std::atomic<bool> wasDestroyedInside = false;
         ChannelConnection::Events events;
-        events.lost = [&](const std::string&) {
+        events.lost = [&](const core::LinkLoss&) {
             entered.set_value();
             for (int i = 0; i < 1000 && !isDestroyed; ++i) {
                 std::this_thread::yield();
