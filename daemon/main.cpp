@@ -42,7 +42,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fcntl.h>
 #include <grp.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <systemd/sd-daemon.h>
 #include <thread>
@@ -50,13 +52,20 @@
 namespace bulkhead {
 namespace {
 
-constexpr unsigned kCallThreads = 4;
-constexpr unsigned kJobThreads = 16;
+constexpr unsigned kCallThreads = 8;
+constexpr unsigned kJobThreads = 32;
+constexpr unsigned kCleanUpThreads = 4;
 
 /// Thrown for what the daemon cannot live without; the text is for the administrator.
 class StartFailure : public std::runtime_error {
     using runtime_error::runtime_error;
 };
+
+void orFail(const Status& status) {
+    if (!status) {
+        throw StartFailure(status.error().message);
+    }
+}
 
 template <class T> T orFail(Result<T> result) {
     if (!result) {
@@ -93,6 +102,31 @@ std::uint32_t randomNumber() {
     return number;
 }
 
+[[noreturn]] void onFault() {
+    try {
+        if (const auto error = std::current_exception()) {
+            std::rethrow_exception(error);
+        }
+    } catch (const StartFailure& failure) {
+        log::error("cannot start", {{"REASON", failure.what()}});
+        std::_Exit(EXIT_FAILURE);
+    } catch (const std::exception& error) {
+        log::error("fault", {{"REASON", error.what()}});
+    }
+    std::abort(); // with a core: a fault is a bug
+}
+
+/// Two daemons over one state would end each other's domains. The lock goes with the process.
+UniqueFd lockState(const std::filesystem::path& stateDirectory) {
+    const auto path = stateDirectory / "lock";
+    UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+        throw StartFailure("another bulkheadd uses " + stateDirectory.string() + " (the lock " + path.string() +
+                           " is held); stop it first");
+    }
+    return lock;
+}
+
 /// A hypervisor that is still starting is waited for; one that stays away ends us, and the service manager decides.
 core::Reconciler::Report reconcile(core::Reconciler& reconciler) {
     constexpr int kTries = 30;
@@ -106,7 +140,9 @@ core::Reconciler::Report reconcile(core::Reconciler& reconciler) {
     }
 }
 
-int run(const Settings& settings) {
+/// noexcept: an exception ends the process where it is thrown (onFault), not after the destructors of half of what
+/// worker threads still use. The next start reconciles.
+int run(const Settings& settings) noexcept {
     const gid_t imageGroup = groupId(settings.imageGroup);
     // The trial emulator of the self-test runs as the first leased uid: never as root.
     const uid_t trialUid = core::UidLeases::emulatorUid(core::UidLeases::kSlots);
@@ -122,9 +158,8 @@ int run(const Settings& settings) {
     std::filesystem::create_directories(settings.stateDirectory);
     std::filesystem::create_directories(settings.runtimeDirectory);
     const imaging::ImageLayout layout(settings.stateDirectory, settings.runtimeDirectory, imageGroup);
-    if (const auto ready = layout.prepare(); !ready) {
-        throw StartFailure(ready.error().message);
-    }
+    orFail(layout.prepare());
+    const UniqueFd lock = lockState(settings.stateDirectory);
     const auto database = orFail(storage::Database::open(settings.stateDirectory / "bulkhead.db"));
     storage::SqliteDomainRepository domainRepository(*database);
     storage::SqliteInstanceRepository instanceRepository(*database);
@@ -139,11 +174,7 @@ int run(const Settings& settings) {
     hypervisor::AccelerationSelfTest acceleration(
         {.cacheFile = settings.stateDirectory / "acceleration", .uid = trialUid, .gid = imageGroup});
 
-    const auto wish = link::transportWish(settings.transport);
-    if (!wish) {
-        throw StartFailure("--transport must be auto, vsock or virtio-serial");
-    }
-    link::VsockTransport transport({.wish = *wish});
+    link::VsockTransport transport({.wish = orFail(link::transportWish(settings.transport))});
     process::FileBootCounter cidCounter(settings.runtimeDirectory / "cid-counter");
     core::CidLeases cids(
         cidCounter, [&transport](std::uint32_t cid) { return transport.isCidFree(cid); }, randomNumber);
@@ -157,7 +188,8 @@ int run(const Settings& settings) {
 
     core::WorkerPool calls(kCallThreads);
     core::WorkerPool jobThreads(kJobThreads);
-    core::JobService jobs(jobThreads, events, clock);
+    core::WorkerPool cleanUps(kCleanUpThreads);
+    core::JobService jobs(jobThreads, events);
     core::TemplateService templates({.definitions = definitions,
                                      .store = templateStore,
                                      .builder = builder,
@@ -181,7 +213,7 @@ int run(const Settings& settings) {
                                      .clock = clock},
                                     templates, leases, cids, monitor, table);
     core::LifecycleService lifecycle(table, domainRepository, instanceRepository, links, launcher, monitor, jobs,
-                                     jobThreads, {});
+                                     cleanUps, {});
     const core::GuestEventRelay::Targets targets{
         lifecycle, [&lifecycle](const InstanceId& instance) { lifecycle.onEmulatorGone(instance); }};
     relay.attach(targets);
@@ -217,6 +249,7 @@ int run(const Settings& settings) {
 
     const auto connection = sdbus::createSystemBusConnection();
     dbus::Door door;
+    dbus::CallLimiter limiter;
     {
         dbus::BusService bus(*connection,
                              {.loop = loop,
@@ -228,7 +261,8 @@ int run(const Settings& settings) {
                               .templates = templates,
                               .doctor = doctor,
                               .jobs = jobs,
-                              .syncObjects = {}},
+                              .syncObjects = {},
+                              .limiter = limiter},
                              acceleration);
         events.attach(&bus);
         loop.attach(*connection);
@@ -259,11 +293,6 @@ int main(int argc, char** argv) {
         std::printf("bulkheadd %s\n", bulkhead::kVersion);
         return EXIT_SUCCESS;
     }
-    try {
-        return bulkhead::run(*settings);
-    } catch (const std::exception& error) {
-        // Not through the destructors of what was half built: the next start reconciles.
-        bulkhead::log::error("cannot go on", {{"REASON", error.what()}});
-        std::_Exit(EXIT_FAILURE);
-    }
+    std::set_terminate(bulkhead::onFault);
+    return bulkhead::run(*settings);
 }

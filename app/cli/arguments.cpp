@@ -3,6 +3,7 @@
 
 #include "cli/duration.hpp"
 #include "cli/exit_code.hpp"
+#include "dbus/interfaces/exec_stream.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -19,14 +20,15 @@ constexpr const char* kRunFooter = R"(Examples:
 
 The first word that is not an option begins the command; -- says so explicitly.
 
-Exit status: the command's own; 128 + N when signal N ended it; 124 time-out; 125 Bulkhead failed; 126 the command
-cannot be executed; 127 it was not found; 2 for a mistake on this command line.
+Exit status: the command's own; 128 + N when signal N ended it; 124 time-out; 125 Bulkhead failed, also because of a
+mistake on this command line; 126 the command cannot be executed; 127 it was not found.
 
 --json leaves the command's output alone and writes one JSON object on one line to standard error at the end:
   {"outcome": "exited|signalled|timed-out|lost|failed|left", "exit_code": N, "domain": NAME, …}
 with "error": {"code", "message", "hint"} for every outcome that is a failure of ours.
 
-Signals are passed on to the command. The third Ctrl-C within two seconds leaves it.)";
+Signals are passed on to the command. The third Ctrl-C within two seconds leaves it. With -t all keys are the
+command's; at the beginning of a line ~. leaves it (exit status 130), and ~~ types one ~.)";
 
 constexpr const char* kMainFooter =
     R"(Exit status of every verb but run: 0 done, 1 failed, 2 usage, 3 denied by policy, 4 no such thing, 5 not authorised.
@@ -280,22 +282,27 @@ std::optional<ParseEnd> completeRun(Grammar& grammar) {
     if (run.command.empty() && !run.terminal) {
         return mistake("no command given", "as in: bulkhead run -- uname -a; or: bulkhead run -t, for a shell");
     }
+    if (run.timeout && run.timeout->count() > exec_stream::kLongestTimeoutMs) {
+        return mistake(grammar, "--timeout: the longest is 30d");
+    }
     if (!run.command.empty() && run.command.front().empty()) {
         return mistake(grammar, "the command's name is empty");
     }
     return std::nullopt;
 }
 
-} // namespace
+/// The verb (or noun): only options can stand before it, and none of them takes a value.
+std::vector<std::string>::const_iterator firstWordOf(const std::vector<std::string>& arguments) {
+    return std::find_if(arguments.begin(), arguments.end(),
+                        [](const std::string& word) { return word.empty() || word.front() != '-'; });
+}
 
-std::variant<Invocation, ParseEnd> parseArguments(const std::vector<std::string>& given) {
+std::variant<Invocation, ParseEnd> parse(const std::vector<std::string>& given) {
     Grammar grammar;
     std::vector<std::string> arguments = given;
-    // Only options can stand before the first word here, and none of them takes a value.
-    const auto first = std::find_if(arguments.begin(), arguments.end(),
-                                    [](const std::string& word) { return word.empty() || word.front() != '-'; });
+    const auto first = firstWordOf(arguments);
     if (first != arguments.end() && *first == "run") {
-        splitRun(*grammar.runVerb, arguments, static_cast<std::size_t>(first - arguments.begin()) + 1,
+        splitRun(*grammar.runVerb, arguments, static_cast<std::size_t>(first - arguments.cbegin()) + 1,
                  grammar.run.command);
     }
     try {
@@ -347,6 +354,18 @@ std::variant<Invocation, ParseEnd> parseArguments(const std::vector<std::string>
     }
     const CLI::App* noun = grammar.app.get_subcommands().empty() ? &grammar.app : grammar.app.get_subcommands().front();
     return mistake("say what to do after '" + grammar.pathOfUsed() + "'", "there is: " + namesOf(*noun));
+}
+
+} // namespace
+
+std::variant<Invocation, ParseEnd> parseArguments(const std::vector<std::string>& given) {
+    auto parsed = parse(given);
+    const auto first = firstWordOf(given);
+    if (auto* const end = std::get_if<ParseEnd>(&parsed);
+        end != nullptr && end->status == exit_code::kUsage && first != given.end() && *first == "run") {
+        end->status = exit_code::kOurs; // 2 would be taken for the command's own
+    }
+    return parsed;
 }
 
 } // namespace bulkhead::cli

@@ -23,7 +23,8 @@ inline constexpr int kSignalBase = 128;
 
 /// For every verb but run.
 int exitCodeFor(const client::Failure& failure);
-/// For a failure of ours in run: 125, or 128 plus the signal with which the user ended it.
+/// For a failure of ours in run (a mistake of the user's is one too): 125, or 128 plus the signal with which the user
+/// ended it.
 int runExitCodeFor(const client::Failure& failure);
 
 } // namespace bulkhead::cli

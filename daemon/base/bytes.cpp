@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/bytes.hpp"
 
+#include "base/escaping.hpp"
+
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -9,7 +11,7 @@
 namespace bulkhead {
 
 Result<Bytes> parseBytes(std::string_view text) {
-    const std::string shown(text.substr(0, 40));
+    const std::string shown = escapeUntrusted(text, 40);
     const auto bad = [&] {
         return fail(ErrorCode::InvalidArgument,
                     "\"" + shown + "\" is not a size; write 512MiB, 2GiB or a number of bytes");

@@ -64,6 +64,7 @@ void Channel::turn(TimePoint now) {
                      {{"INSTANCE", m_instance}});
     }
     if (m_control) {
+        watchGuest(now);
         m_control->turn(now);
     }
     m_execs.turn(now);
@@ -73,8 +74,31 @@ void Channel::turn(TimePoint now) {
     m_transport.flush();
 }
 
+/// Only noted: a paused guest is silent too, and what to do about it is for others to decide.
+void Channel::watchGuest(TimePoint now) {
+    if (m_transport.lastHeard() != m_lastHeard) {
+        m_lastHeard = m_transport.lastHeard();
+        m_liveness.heard(m_lastHeard);
+    }
+    for (;;) {
+        switch (m_liveness.turn(now)) {
+        case Liveness::Act::Nothing:
+            return;
+        case Liveness::Act::Ping:
+            m_control->ping();
+            break;
+        case Liveness::Act::Silent:
+            log::warning("the guest does not answer", {{"INSTANCE", m_instance}});
+            break;
+        case Liveness::Act::Back:
+            log::notice("the guest answers again", {{"INSTANCE", m_instance}});
+            break;
+        }
+    }
+}
+
 TimePoint Channel::nextDeadline() const {
-    TimePoint next = m_execs.nextDeadline();
+    TimePoint next = std::min(m_execs.nextDeadline(), m_liveness.nextDeadline());
     if (!m_session.isReady()) {
         next = std::min(next, m_nextReset);
     }
@@ -220,6 +244,8 @@ void Channel::onExecFinished(std::uint64_t id, const Exec::Outcome& outcome) {
 // ---- the guest's control stream ------------------------------------------------------------------------------------
 
 void Channel::onGuestHello(const GuestHello& hello) {
+    m_execs.setGuestClosesOutput(std::ranges::find(hello.features, protocol::kFeatureCloseOutput) !=
+                                 hello.features.end());
     log::info("the guest is ready", {{"INSTANCE", m_instance}, {"AGENT", hello.agentVersion}});
     sendReady();
 }

@@ -4,6 +4,7 @@
 #include "channel/daemon_link.hpp"
 #include "channel/exec_table.hpp"
 #include "channel/guest_control.hpp"
+#include "channel/liveness.hpp"
 #include "channel/transport.hpp"
 
 #include <optional>
@@ -42,6 +43,7 @@ private:
     void onGuestRefused(const DaemonRequest& request, RefusedReason reason) override;
 
     void turn(TimePoint now);
+    void watchGuest(TimePoint now);
     [[nodiscard]] TimePoint nextDeadline() const;
     [[nodiscard]] bool isReady() const { return m_control && m_control->isReady(); }
     void startExec(const ToChannel& record, std::string_view request);
@@ -60,6 +62,8 @@ private:
     std::optional<GuestControl> m_control;
     DaemonLink m_daemon;
     Transport m_transport;
+    Liveness m_liveness;
+    TimePoint m_lastHeard{}; ///< what m_liveness knows of
     TimePoint m_nextReset = Clock::now();
     protocol::Violation m_violation = protocol::Violation::None;
     bool m_hasToldOfWrongAnswer = false;

@@ -112,6 +112,12 @@ void ClientInput::turn() {
     m_fd.setEvents(isSent && m_session.writable(m_outbox.stream()) > 0 ? std::uint32_t{EPOLLIN} : 0);
 }
 
+void ClientInput::abandon() {
+    m_outbox.drop();
+    m_isFinished = true;
+    m_fd.close();
+}
+
 void ClientInput::close() {
     m_isAtEnd = true;
     m_fd.close();

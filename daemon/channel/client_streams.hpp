@@ -51,6 +51,8 @@ public:
     [[nodiscard]] bool isAnnounced() const { return m_outbox.isEmpty(); }
     /// Takes no more from the client, and tells the guest that there is no more.
     void close();
+    /// The stream is gone: takes no more from the client, and sends nothing.
+    void abandon();
 
 private:
     void onReadable();

@@ -74,8 +74,7 @@ std::optional<Exec::Streams> Exec::openStreams(protocol::Session& session, bool 
 }
 
 tl::expected<Exec::Started, RefusedReason> Exec::start(protocol::Session& session, Poller& poller,
-                                                       const agent::ExecRequest& request,
-                                                       std::chrono::milliseconds limit) {
+                                                       const agent::ExecRequest& request, const Options& options) {
     agent::StreamHeader header;
     *header.mutable_exec() = request;
     const auto message = serialise(header);
@@ -94,35 +93,32 @@ tl::expected<Exec::Started, RefusedReason> Exec::start(protocol::Session& sessio
     ::shutdown(input->ours.get(), SHUT_WR);
     const std::uint64_t id = request.exec_id();
     Sockets ours{std::move(control->ours), std::move(input->ours), std::move(output->ours), std::move(error->ours)};
-    std::unique_ptr<Exec> exec(new Exec(session, poller, id, *streams, std::move(ours), limit));
+    std::unique_ptr<Exec> exec(new Exec(session, poller, id, *streams, std::move(ours), options));
     exec->m_commands.push(*message);
     return Started{std::move(exec), ClientEnds{std::move(control->clients), std::move(input->clients),
                                                std::move(output->clients), std::move(error->clients)}};
 }
 
 Exec::Exec(protocol::Session& session, Poller& poller, std::uint64_t id, const Streams& streams, Sockets sockets,
-           std::chrono::milliseconds limit)
+           const Options& options)
     : m_session(session)
     , m_id(id)
     , m_commands(session, streams.exec)
     , m_input(session, poller, stdioBox(session, streams.stdio, id), std::move(sockets.input))
-    ,
     // Nobody reads the output any more: the guest is told, so that the program gets SIGPIPE as it would here.
-    m_output(session, poller, streams.stdio, std::move(sockets.output),
-             [this] {
-                 m_session.resetStream(m_output.stream());
-                 m_input.close();
-             })
-    , m_control(poller, std::move(sockets.control), EPOLLIN, [this](std::uint32_t events) { onControl(events); }) {
+    , m_output(session, poller, streams.stdio, std::move(sockets.output), [this] { m_outputReader = Reader::Gone; })
+    , m_control(poller, std::move(sockets.control), EPOLLIN, [this](std::uint32_t events) { onControl(events); })
+    // A terminal (which has no err stream) is hung up as a whole.
+    , m_guestClosesOutput(options.guestClosesOutput && streams.err) {
     if (streams.err) {
         m_error.emplace(session, poller, *streams.err, std::move(sockets.error),
-                        [this] { m_session.resetStream(m_error->stream()); });
+                        [this] { m_errorReader = Reader::Gone; });
         agent::StreamHeader header;
         header.mutable_err()->set_exec_id(id);
         m_errHeader.emplace(boxWith(session, *streams.err, header));
     }
-    if (limit.count() > 0) {
-        m_limit = Clock::now() + limit;
+    if (options.limit.count() > 0) {
+        m_limit = Clock::now() + options.limit;
     }
 }
 
@@ -136,6 +132,28 @@ void Exec::abandonStreams() {
         m_session.resetStream(m_error->stream());
     }
     m_session.resetStream(m_commands.stream());
+}
+
+/// A reset overtakes everything, even the stream's own header; so it waits until the guest is known to have the
+/// program.
+void Exec::tellOfLostReaders() {
+    if (m_outputReader == Reader::Gone && m_guestClosesOutput) {
+        // Behind the request, in the same queue.
+        m_outputReader = Reader::GoneAndTold;
+        if (!m_end) {
+            agent::ExecInput input;
+            input.mutable_close_output();
+            m_commands.push(input.SerializeAsString());
+        }
+    } else if (m_outputReader == Reader::Gone && m_isStarted) {
+        m_outputReader = Reader::GoneAndTold;
+        m_session.resetStream(m_output.stream());
+        m_input.abandon();
+    }
+    if (m_errorReader == Reader::Gone && m_isStarted) {
+        m_errorReader = Reader::GoneAndTold;
+        m_session.resetStream(m_error->stream());
+    }
 }
 
 bool Exec::owns(StreamId stream) const {
@@ -204,7 +222,11 @@ Violation Exec::onPeerFinished(StreamId stream) {
 
 Violation Exec::onStreamReset(StreamId stream) {
     if (stream == m_output.stream()) {
-        m_input.close();
+        m_input.abandon();
+    } else if (stream == m_commands.stream()) {
+        m_commands.drop();
+    } else {
+        m_errHeader->drop();
     }
     return onPeerFinished(stream);
 }
@@ -283,6 +305,7 @@ void Exec::checkClock(TimePoint now) {
 }
 
 std::optional<Exec::Outcome> Exec::turn(TimePoint now) {
+    tellOfLostReaders();
     m_input.turn();
     const bool isErrAnnounced = !m_errHeader || m_errHeader->flush();
     // The guest must know the other streams before it starts the program.
@@ -292,8 +315,8 @@ std::optional<Exec::Outcome> Exec::turn(TimePoint now) {
     // A client that sends commands faster than the guest takes them has to wait; its end is seen all the same.
     m_control.setEvents(m_commands.isEmpty() ? EPOLLIN : EPOLLERR);
     checkClock(now);
-    const bool hasGivenUp = now >= m_giveUp;
-    if (!hasGivenUp && !(m_end && isFlushed())) {
+    // Once the end is known there is nothing to give up: a slow reader gets all that the program has written.
+    if (m_end ? !isFlushed() : now < m_giveUp) {
         return std::nullopt;
     }
     Outcome outcome = m_end.value_or(Outcome{ClientEventKind::Signalled, SIGKILL, 0});
@@ -305,7 +328,7 @@ std::optional<Exec::Outcome> Exec::turn(TimePoint now) {
 }
 
 TimePoint Exec::nextDeadline() const {
-    return m_end ? m_giveUp : std::min({m_limit, m_kill, m_giveUp});
+    return m_end ? TimePoint::max() : std::min({m_limit, m_kill, m_giveUp});
 }
 
 void Exec::lose(LostReason reason, Violation violation) {

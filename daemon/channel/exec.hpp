@@ -29,13 +29,16 @@ public:
         std::int32_t b;
     };
     struct Started;
+    struct Options {
+        std::chrono::milliseconds limit; ///< of the wall clock; 0: none
+        bool guestClosesOutput;          ///< the guest understands ExecInput.close_output
+    };
 
     /// Opens the streams and asks the guest for the program. `request` has been checked and bears its exec id.
-    /// `limit` 0: no wall clock limit. Refused: TooMany when streams or descriptors have run out, BadRequest when the
-    /// request does not fit into a message.
+    /// Refused: TooMany when streams or descriptors have run out, BadRequest when the request does not fit into a
+    /// message.
     static tl::expected<Started, RefusedReason> start(protocol::Session& session, Poller& poller,
-                                                      const agent::ExecRequest& request,
-                                                      std::chrono::milliseconds limit);
+                                                      const agent::ExecRequest& request, const Options& options);
     ~Exec();
     Exec(const Exec&) = delete;
     Exec& operator=(const Exec&) = delete;
@@ -65,7 +68,7 @@ private:
         UniqueFd control, input, output, error;
     };
     Exec(protocol::Session& session, Poller& poller, std::uint64_t id, const Streams& streams, Sockets sockets,
-         std::chrono::milliseconds limit);
+         const Options& options);
     static std::optional<Streams> openStreams(protocol::Session& session, bool hasErr);
 
     [[nodiscard]] protocol::Violation onNews(const ExecNews& news);
@@ -75,6 +78,7 @@ private:
     void hangUp(TimePoint now);
     void checkClock(TimePoint now);
     void abandonStreams();
+    void tellOfLostReaders();
     [[nodiscard]] bool isFlushed() const;
 
     protocol::Session& m_session;
@@ -86,6 +90,12 @@ private:
     std::optional<ClientOutput> m_error;
     std::optional<Outbox> m_errHeader;
     WatchedFd m_control;
+
+    /// What the guest still has to be told of a client that closed its end.
+    enum class Reader { There, Gone, GoneAndTold };
+    Reader m_outputReader = Reader::There;
+    Reader m_errorReader = Reader::There;
+    const bool m_guestClosesOutput;
 
     bool m_isStarted = false;
     std::optional<Outcome> m_end;          ///< what the guest said

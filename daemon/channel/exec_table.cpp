@@ -12,9 +12,6 @@ using protocol::Violation;
 
 namespace {
 
-/// A limit beyond this would overflow the clock's own arithmetic.
-constexpr std::int64_t kMaxLimitMs = std::int64_t{366} * 24 * 3600 * 1000;
-
 bool hasNul(const std::string& text) {
     return text.find('\0') != std::string::npos;
 }
@@ -44,7 +41,7 @@ ExecTable::ExecTable(protocol::Session& session, Poller& poller, OnFinished onFi
 tl::expected<ExecTable::Accepted, RefusedReason> ExecTable::start(std::string_view request, std::int64_t limitMs) {
     agent::ExecRequest message;
     if (!message.ParseFromArray(request.data(), static_cast<int>(request.size())) || !isGood(message) || limitMs < 0 ||
-        limitMs > kMaxLimitMs) {
+        limitMs > exec_stream::kLongestTimeoutMs) {
         return tl::unexpected(RefusedReason::BadRequest);
     }
     if (m_execs.size() >= protocol::kMaxConcurrentExecs) {
@@ -52,7 +49,8 @@ tl::expected<ExecTable::Accepted, RefusedReason> ExecTable::start(std::string_vi
     }
     const std::uint64_t id = m_nextId++;
     message.set_exec_id(id);
-    auto started = Exec::start(m_session, m_poller, message, std::chrono::milliseconds(limitMs));
+    auto started = Exec::start(m_session, m_poller, message,
+                               {.limit = std::chrono::milliseconds(limitMs), .guestClosesOutput = m_guestClosesOutput});
     if (!started) {
         return tl::unexpected(started.error());
     }

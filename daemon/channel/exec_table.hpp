@@ -16,6 +16,9 @@ public:
     using OnFinished = std::function<void(std::uint64_t id, const Exec::Outcome&)>;
     ExecTable(protocol::Session& session, Poller& poller, OnFinished onFinished);
 
+    /// What the guest's hello says of ExecInput.close_output; for the commands that start from here on.
+    void setGuestClosesOutput(bool can) { m_guestClosesOutput = can; }
+
     struct Accepted {
         std::uint64_t id;
         Exec::ClientEnds ends;
@@ -41,6 +44,7 @@ private:
     OnFinished m_onFinished;
     std::map<std::uint64_t, std::unique_ptr<Exec>> m_execs;
     std::uint64_t m_nextId = 1;
+    bool m_guestClosesOutput = false;
 };
 
 } // namespace bulkhead::channel

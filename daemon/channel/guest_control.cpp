@@ -2,6 +2,7 @@
 #include "channel/guest_control.hpp"
 
 #include "protocol/agent.pb.h"
+#include "protocol/limits.hpp"
 
 namespace bulkhead::channel {
 
@@ -18,6 +19,7 @@ GuestControl::GuestControl(protocol::Session& session, protocol::StreamId stream
     , m_outbox(session, stream) {
     agent::StreamHeader header;
     header.mutable_control()->set_version(protocol::kProtocolVersion);
+    header.mutable_control()->add_features(protocol::kFeatureCloseOutput);
     m_outbox.push(header.SerializeAsString());
 }
 
@@ -25,7 +27,7 @@ std::optional<RefusedReason> GuestControl::request(const DaemonRequest& request)
     if (!m_isReady) {
         return RefusedReason::NotReady;
     }
-    if (m_waiting.size() >= kMaxUnanswered) {
+    if (m_waiting.size() + (m_ping ? 1 : 0) >= kMaxUnanswered) {
         return RefusedReason::TooMany;
     }
     agent::Request message;
@@ -52,6 +54,17 @@ std::optional<RefusedReason> GuestControl::request(const DaemonRequest& request)
     return std::nullopt;
 }
 
+void GuestControl::ping() {
+    if (!m_isReady || m_ping || m_waiting.size() >= kMaxUnanswered) {
+        return;
+    }
+    m_ping = m_nextId++;
+    agent::Request message;
+    message.set_id(*m_ping);
+    message.mutable_ping();
+    m_outbox.push(message.SerializeAsString());
+}
+
 Violation GuestControl::onData(std::span<const std::byte> bytes) {
     m_session.consumed(stream(), bytes.size());
     if (!m_reader.feed(bytes)) {
@@ -76,6 +89,10 @@ Violation GuestControl::onReply(const GuestReply& reply) {
         m_isReady = true;
         m_events.onGuestHello(*hello);
         return Violation::None;
+    }
+    if (m_ping == reply.id) {
+        m_ping.reset();
+        return std::holds_alternative<GuestStatus>(reply.body) ? Violation::BadMessage : Violation::None;
     }
     const auto found = m_waiting.find(reply.id);
     if (found == m_waiting.end()) {

@@ -38,6 +38,8 @@ public:
     /// Sends a request to the guest. At most 16 are unanswered; none before the guest's hello, or when it does not
     /// take what was sent: TooMany or NotReady. An answer that takes over ten seconds is told as TimedOut.
     std::optional<RefusedReason> request(const DaemonRequest& request);
+    /// Asks for any answer at all; nothing is told of it but that the guest was heard. One at a time.
+    void ping();
     [[nodiscard]] bool isReady() const { return m_isReady; }
     [[nodiscard]] protocol::StreamId stream() const { return m_outbox.stream(); }
 
@@ -60,6 +62,7 @@ private:
     Outbox m_outbox;
     protocol::MessageReader m_reader;
     std::map<std::uint64_t, Waiting> m_waiting;
+    std::optional<std::uint64_t> m_ping;
     std::uint64_t m_nextId = 1;
     bool m_isReady = false;
 };

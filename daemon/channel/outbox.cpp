@@ -6,8 +6,17 @@
 namespace bulkhead::channel {
 
 void Outbox::push(std::string_view message) {
+    if (m_isDropped) {
+        return;
+    }
     const auto framed = protocol::frameMessage(message);
     m_bytes.insert(m_bytes.end(), framed.begin(), framed.end());
+}
+
+void Outbox::drop() {
+    m_isDropped = true;
+    m_bytes.clear();
+    m_done = 0;
 }
 
 bool Outbox::flush() {

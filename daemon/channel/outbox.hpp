@@ -19,6 +19,8 @@ public:
     void push(std::string_view message);
     /// Gives the session what it takes. True when nothing is left.
     bool flush();
+    /// The stream is gone: what waits and what will be pushed belongs to nobody, and counts as sent.
+    void drop();
     [[nodiscard]] bool isEmpty() const { return m_done == m_bytes.size(); }
     [[nodiscard]] protocol::StreamId stream() const { return m_stream; }
 
@@ -27,6 +29,7 @@ private:
     protocol::StreamId m_stream;
     std::vector<std::byte> m_bytes;
     std::size_t m_done = 0;
+    bool m_isDropped = false;
 };
 
 } // namespace bulkhead::channel

@@ -48,6 +48,7 @@ void Transport::onEvents(std::uint32_t events) {
             }
             return;
         }
+        m_lastHeard = Clock::now();
         const auto violation = m_session.feed(std::span(m_buffer).first(static_cast<std::size_t>(count)));
         if (violation != protocol::Violation::None) {
             end({violation, 0});

@@ -22,6 +22,8 @@ public:
     Transport(Poller& poller, UniqueFd fd, protocol::Session& session, std::function<void(Ended)> onEnded);
     /// Writes what the session has, as far as the descriptor takes it; the poller does the rest.
     void flush();
+    /// When the guest's last bytes were read; none yet: TimePoint{}.
+    [[nodiscard]] TimePoint lastHeard() const { return m_lastHeard; }
 
 private:
     void onEvents(std::uint32_t events);
@@ -31,6 +33,7 @@ private:
     std::function<void(Ended)> m_onEnded;
     std::vector<std::byte> m_buffer;
     bool m_hasEnded = false;
+    TimePoint m_lastHeard{};
     WatchedFd m_fd; ///< last: its handler uses the rest
 };
 

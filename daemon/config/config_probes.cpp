@@ -19,7 +19,7 @@ std::vector<Finding> DefinitionsProbe::examine(bool) {
         findings.push_back(
             {.check = "definitions",
              .status = FindingStatus::Problem,
-             .text = problem.message,
+             .text = problem.error.message,
              .fix = "mend or remove the file, then restart bulkheadd; the other domains are not affected"});
     }
     return findings;

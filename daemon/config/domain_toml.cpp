@@ -118,6 +118,17 @@ tl::expected<core::DomainDefinition, Problems> parseDomainToml(std::string_view 
     return definition;
 }
 
+std::optional<uid_t> ownerInDomainToml(std::string_view text, const UserLookup& users) {
+    auto document = TomlDocument::parse(text, {});
+    if (!document) {
+        return std::nullopt;
+    }
+    TomlTable table = document->root();
+    core::DomainDefinition definition;
+    readOwner(table, {}, users, definition);
+    return document->hasProblems() ? std::nullopt : std::optional(definition.owner);
+}
+
 std::string writeDomainToml(const core::DomainDefinition& definition) {
     std::string text = "# Written by bulkheadd.\n";
     const auto line = [&](std::string_view key, const std::string& value) {

@@ -31,6 +31,9 @@ using Problems = std::vector<Error>;
 tl::expected<core::DomainDefinition, Problems> parseDomainToml(std::string_view text, const DomainFile& file,
                                                                const UserLookup& users = lookUpUser);
 
+/// Whose domain an admin's file with problems is about, as far as it can be read; none: not at all.
+std::optional<uid_t> ownerInDomainToml(std::string_view text, const UserLookup& users = lookUpUser);
+
 /// The text of a user's definition; parseDomainToml() reads it back to the same value.
 std::string writeDomainToml(const core::DomainDefinition& definition);
 

@@ -35,8 +35,12 @@ std::optional<uid_t> parseUid(std::string_view text) {
     return uid;
 }
 
-void append(std::vector<Error>& problems, const std::vector<Error>& more) {
-    problems.insert(problems.end(), more.begin(), more.end());
+using Found = std::vector<core::DefinitionProblem>;
+
+/// Something that is no single definition.
+void addPlace(Found& problems, const std::filesystem::path& place, const Error& error,
+              std::optional<uid_t> owner = std::nullopt) {
+    problems.push_back({error, place, owner, {}});
 }
 
 Status checkOwnDefinition(const core::DomainDefinition& definition) {
@@ -57,7 +61,7 @@ void FileDefinitionStore::loadDomainFolder(int folder, const std::filesystem::pa
                                            Loaded& loaded) const {
     const auto names = namesIn(folder, path);
     if (!names) {
-        loaded.problems.push_back(names.error());
+        addPlace(loaded.problems, path, names.error(), owner);
         return;
     }
     for (const std::string& fileName : *names) {
@@ -68,21 +72,24 @@ void FileDefinitionStore::loadDomainFolder(int folder, const std::filesystem::pa
         const std::filesystem::path file = path / fileName;
         const auto text = readDefinition(folder, fileName, file);
         if (!text) {
-            loaded.problems.push_back(text.error());
+            loaded.problems.push_back({text.error(), file, owner, *name});
             continue;
         }
         auto definition = parseDomainToml(*text, {file.string(), *name, owner}, m_users);
         if (!definition) {
-            append(loaded.problems, definition.error());
+            const auto whose = owner ? owner : ownerInDomainToml(*text, m_users);
+            for (const Error& error : definition.error()) {
+                loaded.problems.push_back({error, file, whose, *name});
+            }
             continue;
         }
         const auto same = std::find_if(loaded.domains.begin(), loaded.domains.end(), [&](const auto& other) {
             return other.owner == definition->owner && other.name == definition->name;
         });
         if (same != loaded.domains.end()) {
-            loaded.problems.push_back({ErrorCode::AlreadyExists, file.string() + ": the domain is defined in " +
-                                                                     same->file +
-                                                                     " already, which wins; remove this file"});
+            const Error error{ErrorCode::AlreadyExists, file.string() + ": the domain is defined in " + same->file +
+                                                            " already, which wins; remove this file"};
+            loaded.problems.push_back({error, file, definition->owner, *name});
             continue;
         }
         loaded.domains.push_back(std::move(*definition));
@@ -92,7 +99,7 @@ void FileDefinitionStore::loadDomainFolder(int folder, const std::filesystem::pa
 void FileDefinitionStore::loadUserFolders(Loaded& loaded) const {
     const auto folder = openFolder(m_folders.userDomains);
     if (!folder) {
-        loaded.problems.push_back(folder.error());
+        addPlace(loaded.problems, m_folders.userDomains, folder.error());
         return;
     }
     if (!folder->isOpen()) {
@@ -100,20 +107,20 @@ void FileDefinitionStore::loadUserFolders(Loaded& loaded) const {
     }
     const auto names = namesIn(folder->get(), m_folders.userDomains);
     if (!names) {
-        loaded.problems.push_back(names.error());
+        addPlace(loaded.problems, m_folders.userDomains, names.error());
         return;
     }
     for (const std::string& name : *names) {
         const std::filesystem::path path = m_folders.userDomains / name;
         const auto uid = parseUid(name);
         if (!uid) {
-            loaded.problems.push_back(
-                {ErrorCode::InvalidArgument, path.string() + ": is not named by a uid; remove it"});
+            addPlace(loaded.problems, path,
+                     {ErrorCode::InvalidArgument, path.string() + ": is not named by a uid; remove it"});
             continue;
         }
         const auto owned = openFolderAt(folder->get(), name, path, false);
         if (!owned) {
-            loaded.problems.push_back(owned.error());
+            addPlace(loaded.problems, path, owned.error(), *uid);
         } else if (owned->isOpen()) {
             loadDomainFolder(owned->get(), path, *uid, loaded);
         }
@@ -125,7 +132,7 @@ core::DefinitionStore::Loaded FileDefinitionStore::loadDomains() {
     Loaded loaded;
     const auto admin = openFolder(m_folders.adminDomains);
     if (!admin) {
-        loaded.problems.push_back(admin.error());
+        addPlace(loaded.problems, m_folders.adminDomains, admin.error());
     } else if (admin->isOpen()) {
         loadDomainFolder(admin->get(), m_folders.adminDomains, std::nullopt, loaded);
     }
@@ -202,7 +209,7 @@ core::DefinitionStore::LoadedTemplates FileDefinitionStore::loadTemplates() {
     for (const std::filesystem::path& path : m_folders.templates) {
         auto folder = openFolder(path);
         if (!folder) {
-            loaded.problems.push_back(folder.error());
+            addPlace(loaded.problems, path, folder.error());
             folders.emplace_back();
             continue;
         }
@@ -212,7 +219,7 @@ core::DefinitionStore::LoadedTemplates FileDefinitionStore::loadTemplates() {
         }
         const auto names = namesIn(folders.back().get(), path);
         if (!names) {
-            loaded.problems.push_back(names.error());
+            addPlace(loaded.problems, path, names.error());
             continue;
         }
         for (const std::string& name : *names) {
@@ -223,14 +230,17 @@ core::DefinitionStore::LoadedTemplates FileDefinitionStore::loadTemplates() {
     }
     for (const auto& [fileName, index] : folderOf) {
         const std::filesystem::path file = m_folders.templates[index] / fileName;
+        const std::string name = *definitionName(fileName);
         const auto text = readDefinition(folders[index].get(), fileName, file);
         if (!text) {
-            loaded.problems.push_back(text.error());
+            loaded.problems.push_back({text.error(), file, std::nullopt, name});
             continue;
         }
-        auto definition = parseTemplateToml(*text, file.string(), *definitionName(fileName));
+        auto definition = parseTemplateToml(*text, file.string(), name);
         if (!definition) {
-            append(loaded.problems, definition.error());
+            for (const Error& error : definition.error()) {
+                loaded.problems.push_back({error, file, std::nullopt, name});
+            }
             continue;
         }
         loaded.templates.push_back(std::move(*definition));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dbus/bus_service.hpp"
 
+#include "base/log.hpp"
 #include "dbus/domain_object.hpp"
 #include "dbus/job_object.hpp"
 #include "dbus/manager_object.hpp"
 
-#include <algorithm>
+#include <set>
 
 namespace bulkhead::dbus {
 namespace {
@@ -16,8 +17,13 @@ constexpr const char* kBusName = "org.bulkhead1";
 
 template <class Tell> void BusEvents::tell(Tell tell) {
     m_loop.post([this, tell] {
-        if (m_service != nullptr) {
+        if (m_service == nullptr) {
+            return;
+        }
+        try {
             tell(*m_service);
+        } catch (const sdbus::Error& error) {
+            log::error("a signal could not be sent", {{"ERROR", error.getMessage()}});
         }
     });
 }
@@ -63,24 +69,22 @@ void BusService::watchClients() {
 }
 
 void BusService::syncObjects() {
-    const auto entries = m_context.table.all();
-    std::erase_if(m_domains, [&](const auto& object) {
-        return std::none_of(entries.begin(), entries.end(),
-                            [&](const core::DomainEntry& entry) { return entry.record.id == object.first; });
-    });
-    for (const auto& entry : entries) {
-        auto& object = m_domains[entry.record.id];
-        if (!object) {
-            object = std::make_unique<DomainObject>(m_connection, m_context, entry.record.id);
-        }
+    std::set<DomainId> domains;
+    for (const auto& entry : m_context.table.all()) {
+        domains.insert(entry.record.id);
     }
+    syncMap(m_domains, domains);
     const auto jobs = m_context.jobs.known();
-    std::erase_if(m_jobs,
-                  [&](const auto& object) { return std::find(jobs.begin(), jobs.end(), object.first) == jobs.end(); });
-    for (const auto& id : jobs) {
-        auto& object = m_jobs[id];
+    syncMap(m_jobs, std::set<JobId>(jobs.begin(), jobs.end()));
+}
+
+template <class Id, class Object>
+void BusService::syncMap(std::map<Id, std::unique_ptr<Object>>& objects, const std::set<Id>& wanted) {
+    std::erase_if(objects, [&](const auto& object) { return !wanted.contains(object.first); });
+    for (const auto& id : wanted) {
+        auto& object = objects[id];
         if (!object) {
-            object = std::make_unique<JobObject>(m_connection, m_context, id);
+            object = std::make_unique<Object>(m_connection, m_context, id);
         }
     }
 }

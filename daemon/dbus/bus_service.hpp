@@ -8,6 +8,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 
 namespace bulkhead::dbus {
 
@@ -54,6 +55,8 @@ public:
 
 private:
     void watchClients();
+    template <class Id, class Object>
+    void syncMap(std::map<Id, std::unique_ptr<Object>>& objects, const std::set<Id>& wanted);
 
     sdbus::IConnection& m_connection;
     BusContext m_context;

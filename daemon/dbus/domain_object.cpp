@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dbus/domain_object.hpp"
 
+#include "core/model/exec_check.hpp"
 #include "dbus/describe.hpp"
+#include "dbus/interfaces/exec_stream.hpp"
 
 namespace bulkhead::dbus {
 namespace {
@@ -44,7 +46,7 @@ core::Caller DomainObject::admit(std::string_view method) {
 void DomainObject::Describe(sdbus::Result<Options>&& result) {
     const auto caller = admit("Describe");
     m_context.answer(
-        std::move(result),
+        caller, std::move(result),
         [&context = m_context, caller, id = m_id]() -> Result<Options> {
             return context.domains.find(caller, id).map([&](const auto& entry) {
                 return describeDomain(entry, context.domains.runningExecs(entry));
@@ -57,8 +59,8 @@ void DomainObject::Start(sdbus::Result<sdbus::ObjectPath>&& result, Options opti
     const auto caller = admit("Start");
     finishReading(OptionReader(options));
     m_context.answer(
-        std::move(result), [&context = m_context, caller, id = m_id] { return context.lifecycle.start(caller, id); },
-        kSendJobPath);
+        caller, std::move(result),
+        [&context = m_context, caller, id = m_id] { return context.lifecycle.start(caller, id); }, kSendJobPath);
 }
 
 void DomainObject::Stop(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {
@@ -71,7 +73,7 @@ void DomainObject::Stop(sdbus::Result<sdbus::ObjectPath>&& result, Options optio
         reader.number("grace", static_cast<std::uint64_t>(wanted.grace.count()), kLongestGraceMs));
     finishReading(reader);
     m_context.answer(
-        std::move(result),
+        caller, std::move(result),
         [&context = m_context, caller, id = m_id, wanted] { return context.lifecycle.stop(caller, id, wanted); },
         kSendJobPath);
 }
@@ -82,7 +84,7 @@ void DomainObject::Remove(sdbus::Result<sdbus::ObjectPath>&& result, Options opt
     const bool force = reader.flag("force");
     finishReading(reader);
     m_context.answer(
-        std::move(result),
+        caller, std::move(result),
         [&context = m_context, caller, id = m_id, force] { return context.domains.remove(caller, id, force); },
         kSendJobPath);
 }
@@ -91,7 +93,6 @@ void DomainObject::Exec(
     sdbus::Result<std::uint64_t, sdbus::UnixFd, sdbus::UnixFd, sdbus::UnixFd, sdbus::UnixFd>&& result,
     std::vector<std::string> argv, Options options) {
     const auto caller = admit("Exec");
-    constexpr std::uint64_t kLongestMs = 30ULL * 24 * 3600 * 1000;
     OptionReader reader(options);
     core::ExecRequest request;
     request.argv = std::move(argv);
@@ -102,11 +103,15 @@ void DomainObject::Exec(
     request.rows = static_cast<std::uint32_t>(reader.number("rows", 24, 10000));
     request.columns = static_cast<std::uint32_t>(reader.number("columns", 80, 10000));
     request.term = reader.text("term");
-    request.timeoutMs = reader.number("timeout", 0, kLongestMs);
+    request.timeoutMs = reader.number("timeout", 0, std::uint64_t{exec_stream::kLongestTimeoutMs});
     request.limitProcesses = reader.number("processes", 0, 1'000'000);
     finishReading(reader);
+    // Before anything is queued: a whole D-Bus message of arguments is no burden to us.
+    if (auto checked = core::checkExecRequest(request); !checked) {
+        throwError(checked.error());
+    }
     m_context.answer(
-        std::move(result),
+        caller, std::move(result),
         [&context = m_context, caller, id = m_id, request] { return context.domains.exec(caller, id, request); },
         [](const auto& reply, core::ExecStreams streams) {
             reply.returnResults(streams.id, handOver(std::move(streams.control)), handOver(std::move(streams.input)),
@@ -117,7 +122,7 @@ void DomainObject::Exec(
 void DomainObject::Status(sdbus::Result<Options>&& result) {
     const auto caller = admit("Status");
     m_context.answer(
-        std::move(result),
+        caller, std::move(result),
         [&context = m_context, caller, id = m_id]() -> Result<Options> {
             return context.domains.status(caller, id).map(describeStatus);
         },

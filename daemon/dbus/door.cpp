@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dbus/door.hpp"
 
+#include "base/escaping.hpp"
 #include "dbus/method_table.hpp"
 
 #include <sdbus-c++/sdbus-c++.h>
@@ -11,8 +12,13 @@ std::string errorName(ErrorCode code) {
     return "org.bulkhead1.Error." + std::string(nameOf(code));
 }
 
+sdbus::Error busError(const Error& error) {
+    // A text that is no UTF-8 would make the reply fail, and with it whoever sends it.
+    return {errorName(error.code), isValidUtf8(error.message) ? error.message : escapeUntrusted(error.message, 4096)};
+}
+
 void throwError(const Error& error) {
-    throw sdbus::Error(errorName(error.code), error.message);
+    throw busError(error);
 }
 
 core::Caller Door::callerOf(const sdbus::Message& message) {
@@ -23,8 +29,10 @@ core::Caller Door::callerOf(const sdbus::Message& message) {
         caller.uid = known->second;
         return caller;
     }
-    // Asks the bus, which had the uid from the kernel when the connection was made.
-    caller.uid = message.getCredsUid();
+    // The effective uid is the one that the bus had from the kernel when the connection was made. Not the "uid" of the
+    // credentials: that is looked up in /proc at the time of the question, by then possibly of another program (a
+    // set-uid one that took the process over, or a stranger under a reused pid).
+    caller.uid = message.getCredsEuid();
     m_uids.emplace(caller.busName, caller.uid);
     return caller;
 }

@@ -11,13 +11,16 @@
 #include <string_view>
 
 namespace sdbus {
+class Error;
 class Message;
 class IObject;
 } // namespace sdbus
 
 namespace bulkhead::dbus {
 
-/// Throws the `org.bulkhead1.Error.*` of an error; sdbus-c++ sends it as the reply.
+/// The `org.bulkhead1.Error.*` of an error. Whatever its text is made of, the bus can carry it.
+sdbus::Error busError(const Error& error);
+/// Throws it; sdbus-c++ sends it as the reply.
 [[noreturn]] void throwError(const Error& error);
 /// "org.bulkhead1.Error.NotFound" and its kind.
 std::string errorName(ErrorCode code);
@@ -32,6 +35,8 @@ public:
     core::Caller admit(const sdbus::IObject& object, std::string_view interface, std::string_view method,
                        const OwnerOf& owner);
     /// The connection is gone; unique names are never used again.
+    /// Has called something and is still on the bus.
+    [[nodiscard]] bool knows(const std::string& busName) const { return m_uids.contains(busName); }
     void forget(const std::string& busName) { m_uids.erase(busName); }
 
 private:

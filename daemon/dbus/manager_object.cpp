@@ -47,7 +47,7 @@ void ManagerObject::ListDomains(sdbus::Result<Paths>&& result, Options options) 
         throwError(read.error());
     }
     m_context.answer(
-        std::move(result),
+        caller, std::move(result),
         [this, caller, everybody]() -> Result<Paths> {
             const auto entries = m_context.domains.list(caller, everybody);
             if (!entries) {
@@ -66,7 +66,7 @@ void ManagerObject::ListDomains(sdbus::Result<Paths>&& result, Options options) 
 void ManagerObject::FindDomain(sdbus::Result<sdbus::ObjectPath>&& result, std::string name) {
     const auto caller = admit("FindDomain");
     m_context.answer(
-        std::move(result),
+        caller, std::move(result),
         [this, caller, name]() -> Result<DomainId> {
             return m_context.domains.findByName(caller, name).map([](const auto& entry) { return entry.record.id; });
         },
@@ -87,8 +87,8 @@ void ManagerObject::CreateDomain(sdbus::Result<sdbus::ObjectPath>&& result, std:
         throwError(read.error());
     }
     m_context.answer(
-        std::move(result), [this, caller, name, wanted] { return m_context.domains.create(caller, name, wanted); },
-        kSendDomainPath);
+        caller, std::move(result),
+        [this, caller, name, wanted] { return m_context.domains.create(caller, name, wanted); }, kSendDomainPath);
 }
 
 void ManagerObject::StartDisposable(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {
@@ -100,19 +100,25 @@ void ManagerObject::StartDisposable(sdbus::Result<sdbus::ObjectPath>&& result, O
         throwError(read.error());
     }
     m_context.answer(
-        std::move(result),
+        caller, std::move(result),
         [this, caller, templateName, size]() -> Result<JobId> {
-            return m_context.domains.createDisposable(caller, templateName, size).map([&](const DomainId& id) {
+            return m_context.domains.createDisposable(caller, templateName, size).and_then([&](const DomainId& id) {
                 return m_context.lifecycle.startDisposable(caller, id);
             });
         },
-        kSendJobPath);
+        [this, caller](const auto& reply, const JobId& id) {
+            reply.returnResults(jobPath(id));
+            // A client that left before its disposable was in the table: nobody else will tell of it.
+            if (!m_context.door.knows(caller.busName)) {
+                m_context.lifecycle.onClientLeft(caller.busName);
+            }
+        });
 }
 
 void ManagerObject::ListTemplates(sdbus::Result<std::vector<Options>>&& result) {
-    admit("ListTemplates");
+    const auto caller = admit("ListTemplates");
     m_context.answer(
-        std::move(result),
+        caller, std::move(result),
         [this]() -> Result<std::vector<Options>> {
             const auto infos = m_context.templates.list();
             if (!infos) {
@@ -128,9 +134,9 @@ void ManagerObject::ListTemplates(sdbus::Result<std::vector<Options>>&& result) 
 }
 
 void ManagerObject::DescribeTemplate(sdbus::Result<Options>&& result, std::string name) {
-    admit("DescribeTemplate");
+    const auto caller = admit("DescribeTemplate");
     m_context.answer(
-        std::move(result),
+        caller, std::move(result),
         [this, name]() -> Result<Options> {
             return m_context.templates.find(name).map([](const auto& info) { return describeTemplate(info, true); });
         },
@@ -145,8 +151,8 @@ void ManagerObject::BuildTemplate(sdbus::Result<sdbus::ObjectPath>&& result, std
         throwError(read.error());
     }
     m_context.answer(
-        std::move(result), [this, caller, name, force] { return m_context.templates.build(caller, name, force); },
-        kSendJobPath);
+        caller, std::move(result),
+        [this, caller, name, force] { return m_context.templates.build(caller, name, force); }, kSendJobPath);
 }
 
 void ManagerObject::Doctor(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {
@@ -157,7 +163,7 @@ void ManagerObject::Doctor(sdbus::Result<sdbus::ObjectPath>&& result, Options op
         throwError(read.error());
     }
     m_context.answer(
-        std::move(result), [this, caller, refresh] { return Result<JobId>(m_context.doctor.begin(caller, refresh)); },
+        caller, std::move(result), [this, caller, refresh] { return m_context.doctor.begin(caller, refresh); },
         kSendJobPath);
 }
 

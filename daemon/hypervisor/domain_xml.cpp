@@ -126,7 +126,8 @@ void writeBackingChain(XmlWriter& xml, const core::Disk& disk, std::size_t layer
 void writeDisk(XmlWriter& xml, const core::Disk& disk, std::string_view device, Slot slot) {
     xml.open("disk", {{"type", "file"}, {"device", "disk"}, {"model", "virtio-non-transitional"}});
     // writeback: the guest's flushes are honoured, and guests of one template share its pages in the host's cache.
-    // A full host disk pauses the guest (it goes on when there is space); any other error is the guest's to handle.
+    // A full host disk pauses the guest, so that it loses nothing; QEMU never lets it go on by itself, so somebody must
+    // resume it when there is space (ObservedInstance::isPausedByFullDisk). Any other error is the guest's to handle.
     // What the guest trims or writes as zeroes takes no space on the host.
     xml.empty("driver", {{"name", "qemu"},
                          {"type", formatName(disk.layers.front().format)},

@@ -7,22 +7,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace bulkhead::hypervisor {
 namespace {
 
-std::optional<pid_t> readPidFile(const std::filesystem::path& file) {
-    std::ifstream in(file);
-    std::string text;
-    if (!in || !(in >> text)) {
-        return std::nullopt;
-    }
+std::optional<pid_t> parsePid(const std::string& text) {
     pid_t pid = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
     if (error != std::errc{} || end != text.data() + text.size() || pid <= 1) {
@@ -31,14 +29,32 @@ std::optional<pid_t> readPidFile(const std::filesystem::path& file) {
     return pid;
 }
 
-/// True when the arguments of the process have "-uuid" and then the id. (The arguments of a process that has ended are
-/// empty.)
-bool isEmulatorOf(pid_t pid, const InstanceId& id) {
+std::optional<pid_t> readPidFile(const std::filesystem::path& file) {
+    std::ifstream in(file);
+    std::string text;
+    if (!in || !(in >> text)) {
+        return std::nullopt;
+    }
+    return parsePid(text);
+}
+
+/// Each one ended by a zero byte. Empty when the process has ended.
+std::string argumentsOf(pid_t pid) {
     std::ifstream in("/proc/" + std::to_string(pid) + "/cmdline", std::ios::binary);
-    const std::string arguments{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// True when the arguments have "-uuid" and then the id.
+bool isEmulatorOf(const std::string& arguments, const InstanceId& id) {
     std::string wanted;
     wanted.append(1, '\0').append("-uuid").append(1, '\0').append(id.text()).append(1, '\0');
     return arguments.find(wanted) != std::string::npos;
+}
+
+/// By the program's name as it was called: what it really runs shows only to those who may trace it.
+bool isNamedQemu(const std::string& arguments) {
+    const std::filesystem::path program(arguments.substr(0, arguments.find('\0')));
+    return program.filename().native().starts_with("qemu-system-");
 }
 
 /// The second number of the line "Uid: real effective saved filesystem". (The owner of the folder /proc/PID is root
@@ -57,21 +73,47 @@ std::optional<uid_t> effectiveUid(pid_t pid) {
     return std::nullopt;
 }
 
+/// First the descriptor, then the look: what is seen afterwards is seen of the process that the descriptor holds,
+/// unless that one has ended already.
+std::optional<EmulatorProcess> hold(pid_t pid, const InstanceId& id) {
+    UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    const auto uid = effectiveUid(pid);
+    if (!pidfd || !uid || !isEmulatorOf(argumentsOf(pid), id) || hasEnded(pidfd)) {
+        return std::nullopt;
+    }
+    return EmulatorProcess{pid, *uid, std::move(pidfd)};
+}
+
 } // namespace
 
 std::optional<EmulatorProcess> findEmulator(const std::filesystem::path& pidDirectory, const InstanceId& id) {
     const auto pid = readPidFile(pidDirectory / (domainName(id) + ".pid"));
-    if (!pid) {
-        return std::nullopt;
+    return pid ? hold(*pid, id) : std::nullopt;
+}
+
+std::optional<EmulatorProcess> searchEmulator(const UidRange& users, const InstanceId& id) {
+    std::error_code error;
+    for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end;
+         entry.increment(error)) {
+        const auto pid = parsePid(entry->path().filename().native());
+        if (!pid) {
+            continue;
+        }
+        if (const auto arguments = argumentsOf(*pid); !isNamedQemu(arguments) || !isEmulatorOf(arguments, id)) {
+            continue;
+        }
+        if (auto found = hold(*pid, id); found && found->uid >= users.first && found->uid <= users.last) {
+            return found;
+        }
     }
-    // First the descriptor, then the look: what is seen afterwards is seen of the process that the descriptor holds,
-    // unless that one has ended already.
-    UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
-    const auto uid = effectiveUid(*pid);
-    if (!pidfd || !uid || !isEmulatorOf(*pid, id) || hasEnded(pidfd)) {
-        return std::nullopt;
+    return std::nullopt;
+}
+
+Status killProcess(const UniqueFd& pidfd) {
+    if (::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0U) != 0 && errno != ESRCH) {
+        return failErrno("cannot kill the process", errno);
     }
-    return EmulatorProcess{*pid, *uid, std::move(pidfd)};
+    return {};
 }
 
 bool hasEnded(const UniqueFd& pidfd) {

@@ -23,6 +23,19 @@ struct EmulatorProcess {
 /// process (never was, or it has ended).
 std::optional<EmulatorProcess> findEmulator(const std::filesystem::path& pidDirectory, const InstanceId& id);
 
+/// Users that emulators run as.
+struct UidRange {
+    uid_t first = 0;
+    uid_t last = 0;
+};
+
+/// Looks through all processes, for an emulator whose pid file is lost: a QEMU by its name and arguments, which runs as
+/// one of our users (anybody may write anything into the arguments of a process of his own).
+std::optional<EmulatorProcess> searchEmulator(const UidRange& users, const InstanceId& id);
+
+/// SIGKILL. Success when the process has ended already; it may take a moment to end.
+Status killProcess(const UniqueFd& pidfd);
+
 /// True when the process has ended, collected or not.
 bool hasEnded(const UniqueFd& pidfd);
 

@@ -2,7 +2,6 @@
 #include "hypervisor/libvirt_hypervisor.hpp"
 
 #include "base/log.hpp"
-#include "hypervisor/emulator_process.hpp"
 #include "hypervisor/libvirt_error.hpp"
 
 #include <libvirt/libvirt.h>
@@ -13,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <functional>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <thread>
@@ -54,6 +54,7 @@ Result<DomainHandle> lookUp(virConnect* connection, const InstanceId& id, std::s
     return domain;
 }
 
+/// Success when libvirt does not know the instance (any more), which says little about the process.
 Status destroyNow(virConnect* connection, const InstanceId& id) {
     auto domain = lookUp(connection, id, "end");
     if (!domain) {
@@ -73,14 +74,20 @@ Status destroyNow(virConnect* connection, const InstanceId& id) {
 /// answer.
 class LibvirtHypervisor::Ending {
 public:
-    Ending(LibvirtConnection& connection, const InstanceId& id, std::optional<EmulatorProcess> process)
-        : m_process(std::move(process))
+    using Find = std::function<std::optional<EmulatorProcess>()>;
+
+    Ending(LibvirtConnection& connection, const InstanceId& id, Find find)
+        : m_find(std::move(find))
+        , m_process(m_find())
         , m_done(::eventfd(0, EFD_CLOEXEC)) {
         m_thread = std::thread([this, &connection, id] {
             auto status = connection.repeatable([&id](virConnect* connected) { return destroyNow(connected, id); });
-            if (!status && m_process && hasEnded(m_process->pidfd)) {
+            if (!status && processHasEnded()) {
                 log::warning("the emulator has ended, but libvirt could not be told",
                              {{"INSTANCE", id.text()}, {"REASON", status.error().message}});
+            }
+            if (status) {
+                status = killWhatIsLeft(id);
             }
             {
                 const std::lock_guard lock(m_mutex);
@@ -97,23 +104,32 @@ public:
         const auto deadline = Clock::now() + timeout;
         while (true) {
             const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-            std::array<pollfd, 2> entries{
-                {{m_done.get(), POLLIN, 0}, {m_process ? m_process->pidfd.get() : -1, POLLIN, 0}}};
+            if (processHasEnded()) {
+                return {}; // whatever libvirt says
+            }
+            const auto status = statusNow();
+            if (status && !*status) {
+                return *status;
+            }
+            const int process = processDescriptor();
+            if (status && process < 0) {
+                return {};
+            }
+            // libvirt's word is not enough: the files and the user of a living emulator must not be given to another.
+            std::array<pollfd, 2> entries{{{status ? -1 : m_done.get(), POLLIN, 0}, {process, POLLIN, 0}}};
             const int ready = ::poll(entries.data(), entries.size(), static_cast<int>(left > 0 ? left : 0));
             if (ready < 0 && errno != EINTR) {
                 return failErrno(aboutInstance("wait for the end of", id), errno);
             }
-            if (ready > 0 && entries[1].revents != 0) {
-                return {}; // whatever libvirt says: the process is gone
-            }
-            if (ready > 0 && entries[0].revents != 0) {
-                const std::lock_guard lock(m_mutex);
-                return *m_status;
+            if (ready > 0) {
+                continue;
             }
             if (left <= 0) {
                 return fail(ErrorCode::TimedOut,
-                            fmt::format("the emulator of instance {} did not end within {} ms; libvirt goes on trying",
-                                        id.text(), timeout.count()));
+                            fmt::format("the emulator of instance {} did not end within {} ms; {}", id.text(),
+                                        timeout.count(),
+                                        status ? "it was killed, but the kernel keeps it: see what its disk waits for"
+                                               : "libvirt goes on trying"));
             }
         }
     }
@@ -121,9 +137,43 @@ public:
         const std::lock_guard lock(m_mutex);
         return m_status.has_value();
     }
-    bool processHasEnded() { return m_process && hasEnded(m_process->pidfd); }
+    bool processHasEnded() {
+        const std::lock_guard lock(m_mutex);
+        return m_process && hasEnded(m_process->pidfd);
+    }
 
 private:
+    /// After libvirt has said that there is nothing (any more).
+    Status killWhatIsLeft(const InstanceId& id) {
+        std::unique_lock lock(m_mutex);
+        if (!m_process) {
+            // Begun while we asked: a start that libvirt did not finish.
+            lock.unlock();
+            auto found = m_find();
+            lock.lock();
+            m_process = std::move(found);
+        }
+        if (!m_process || hasEnded(m_process->pidfd)) {
+            return {};
+        }
+        log::warning("an emulator lives that libvirt says is gone; it is killed",
+                     {{"INSTANCE", id.text()}, {"PID", std::to_string(m_process->pid)}});
+        if (auto killed = killProcess(m_process->pidfd); !killed) {
+            return fail(killed.error().in(aboutInstance("end", id)));
+        }
+        return {};
+    }
+    std::optional<Status> statusNow() {
+        const std::lock_guard lock(m_mutex);
+        return m_status;
+    }
+    /// -1: no process. Stays open: a process that was found is not forgotten.
+    int processDescriptor() {
+        const std::lock_guard lock(m_mutex);
+        return m_process ? m_process->pidfd.get() : -1;
+    }
+
+    Find m_find;
     std::optional<EmulatorProcess> m_process;
     UniqueFd m_done;
     std::mutex m_mutex;
@@ -190,9 +240,14 @@ std::shared_ptr<LibvirtHypervisor::Ending> LibvirtHypervisor::beginDestroy(const
     const std::lock_guard lock(m_mutex);
     auto& ending = m_endings[id];
     if (!ending || ending->isFinished()) {
-        ending = std::make_shared<Ending>(m_connection, id, findEmulator(m_options.pidDirectory, id));
+        ending = std::make_shared<Ending>(m_connection, id, [this, id] { return findProcess(id); });
     }
     return ending;
+}
+
+std::optional<EmulatorProcess> LibvirtHypervisor::findProcess(const InstanceId& id) const {
+    auto process = findEmulator(m_options.pidDirectory, id);
+    return process ? std::move(process) : searchEmulator(m_options.emulatorUsers, id);
 }
 
 void LibvirtHypervisor::forgetFinished() {
@@ -231,7 +286,8 @@ Result<std::vector<core::ObservedInstance>> LibvirtHypervisor::list() {
                 continue;
             }
             int state = VIR_DOMAIN_NOSTATE;
-            if (virDomainGetState(domain.get(), &state, nullptr, 0) < 0) {
+            int reason = 0;
+            if (virDomainGetState(domain.get(), &state, &reason, 0) < 0) {
                 if (lastErrorIsNoDomain()) {
                     continue; // it ended while we looked
                 }
@@ -241,8 +297,9 @@ Result<std::vector<core::ObservedInstance>> LibvirtHypervisor::list() {
                 continue;
             }
             const auto process = findEmulator(m_options.pidDirectory, *id);
-            seen.push_back(
-                {*id, process ? process->pid : 0, state == VIR_DOMAIN_PAUSED || state == VIR_DOMAIN_PMSUSPENDED});
+            seen.push_back({*id, process ? process->pid : 0,
+                            state == VIR_DOMAIN_PAUSED || state == VIR_DOMAIN_PMSUSPENDED,
+                            state == VIR_DOMAIN_PAUSED && reason == VIR_DOMAIN_PAUSED_IOERROR});
         }
         return seen;
     });

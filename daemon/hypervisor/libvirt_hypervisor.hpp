@@ -2,7 +2,9 @@
 #pragma once
 
 #include "core/ports/hypervisor.hpp"
+#include "core/services/uid_leases.hpp"
 #include "hypervisor/domain_xml.hpp"
+#include "hypervisor/emulator_process.hpp"
 #include "hypervisor/libvirt_connection.hpp"
 
 #include <chrono>
@@ -22,6 +24,8 @@ namespace bulkhead::hypervisor {
 struct LibvirtHypervisorOptions {
     /// Where libvirtd writes the emulators' pid files.
     std::filesystem::path pidDirectory = "/run/libvirt/qemu";
+    /// Users that emulators run as: only their processes are ended when libvirt has lost them and their pid files.
+    UidRange emulatorUsers{core::UidLeases::emulatorUid(0), core::UidLeases::emulatorUid(core::UidLeases::kSlots - 1)};
     /// When set, each guest's serial console is written to ID.log in there: see DomainXmlOptions.
     std::optional<std::filesystem::path> consoleLogDirectory;
     /// How long destroy() waits. libvirt sends TERM, and KILL ten seconds later.
@@ -42,7 +46,9 @@ public:
     /// not run; destroy() it.
     Result<pid_t> start(const core::InstanceSpec& spec) override;
     /// Returns when the emulator's process has ended, in milliseconds; libvirt, which learns of it later (up to 2 s
-    /// where init collects children late), finishes in the background.
+    /// where init collects children late), finishes in the background. libvirt not knowing the instance is no proof
+    /// that its emulator has ended (killed in the middle of a start, libvirtd comes back without it): a process that is
+    /// still there is killed, and success means that it has ended.
     Status destroy(const InstanceId& id) override;
     /// Without those whose process has ended already. `pid` is 0 while libvirt is starting it.
     Result<std::vector<core::ObservedInstance>> list() override;
@@ -53,6 +59,7 @@ private:
 
     Result<pid_t> checkStarted(const core::InstanceSpec& spec);
     std::shared_ptr<Ending> beginDestroy(const InstanceId& id);
+    [[nodiscard]] std::optional<EmulatorProcess> findProcess(const InstanceId& id) const;
     bool isEnding(const InstanceId& id);
     void forgetFinished();
 

@@ -68,8 +68,8 @@ std::vector<Finding> MemoryProbe::examine(bool /*refresh*/) {
 std::vector<Finding> TemplatesProbe::examine(bool /*refresh*/) {
     std::vector<Finding> findings;
     const auto loaded = m_definitions.loadTemplates();
-    for (const Error& problem : loaded.problems) {
-        findings.push_back({"templates", FindingStatus::Problem, problem.message, "Correct the file"});
+    for (const core::DefinitionProblem& problem : loaded.problems) {
+        findings.push_back({"templates", FindingStatus::Problem, problem.error.message, "Correct the file"});
     }
     const auto installed = m_store.installed();
     if (!installed) {

@@ -3,10 +3,13 @@
 
 #include "base/log.hpp"
 #include "base/scope_guard.hpp"
+#include "imaging/home_manifest.hpp"
 #include "imaging/overlays.hpp"
+#include "imaging/template_manifest.hpp"
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,10 +23,16 @@ constexpr const char* kClaimName = "claim";
 /// What a start writes at once: two empty overlays and small files.
 constexpr Bytes kInstanceNeeds = 4 * kMiB;
 constexpr std::size_t kIdLength = 36;
+constexpr std::size_t kMostManifest = std::size_t{16} * 1024;
 
 std::string_view tokenBytes(const core::GuestToken& token) {
     const void* const data = token.data();
     return {static_cast<const char*>(data), token.size()};
+}
+
+std::int64_t secondsNow() {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
 template <class IdType> Result<std::vector<IdType>> idsIn(const std::filesystem::path& folder) {
@@ -42,7 +51,7 @@ template <class IdType> Result<std::vector<IdType>> idsIn(const std::filesystem:
 
 } // namespace
 
-Status FileInstanceStore::createHome(const DomainId& domain, Bytes size) {
+Status FileInstanceStore::createHome(const DomainId& domain, uid_t owner, const std::string& name, Bytes size) {
     const std::lock_guard lock(m_homes);
     if (auto ready = m_layout.prepare(); !ready) {
         return ready;
@@ -55,11 +64,17 @@ Status FileInstanceStore::createHome(const DomainId& domain, Bytes size) {
         return room;
     }
     const std::filesystem::path temporary = m_layout.homes() / (".new-" + domain.text());
+    const HomeManifest manifest{owner, name, secondsNow()};
     ScopeGuard undo([&] { [[maybe_unused]] const Status removed = removeTree(temporary); });
     const Status made = removeTree(temporary)
                             .and_then([&] { return makeFolder(temporary, m_layout.sharedFolder()); })
                             .and_then([&] { return makeHomeFileSystem(temporary / "home.img", size); })
                             .and_then([&] { return setAccess(temporary / "home.img", m_layout.privateFile()); })
+                            .and_then([&] {
+                                // Before the home has its name: no home without it is ever seen.
+                                return writeNewFile(temporary / kManifestName, writeHomeManifest(manifest),
+                                                    m_layout.privateFile(), true);
+                            })
                             .and_then([&] { return syncPath(temporary); })
                             .and_then([&] { return renamePath(temporary, folder); })
                             .and_then([&] { return syncPath(m_layout.homes()); });
@@ -92,23 +107,41 @@ Result<core::Disk> FileInstanceStore::makeSystem(const core::InstancePlan& plan,
     return core::Disk{{{overlay, core::DiskFormat::Qcow2}, {base, core::DiskFormat::Raw}}};
 }
 
-std::optional<DomainId> FileInstanceStore::claimedBy(const InstanceId& instance) const {
+Result<std::optional<DomainId>> FileInstanceStore::claimedBy(const InstanceId& instance) const {
     const std::filesystem::path file = m_layout.instance(instance) / kClaimName;
-    const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-    std::string text(kIdLength, '\0');
-    if (!fd || ::read(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(kIdLength)) {
-        return std::nullopt;
+    const auto text = readSmallFile(file, kIdLength);
+    if (!text) {
+        if (text.error().code == ErrorCode::NotFound) {
+            return std::optional<DomainId>{};
+        }
+        return fail(text.error());
     }
-    return DomainId::parse(text);
+    const auto domain = DomainId::parse(*text);
+    if (!domain) {
+        return fail(ErrorCode::HostFailure, file.string() + " is damaged: it does not say which home is claimed");
+    }
+    return std::optional(*domain);
 }
 
-Result<std::optional<InstanceId>> FileInstanceStore::claimantOf(const DomainId& domain) const {
+Result<std::optional<InstanceId>> FileInstanceStore::otherClaimantOf(const DomainId& domain, const InstanceId& self,
+                                                                     Unreadable unreadable) const {
     const auto ids = idsIn<InstanceId>(m_layout.instances());
     if (!ids) {
         return fail(ids.error());
     }
-    const auto found = std::find_if(ids->begin(), ids->end(), [&](const auto& id) { return claimedBy(id) == domain; });
-    return found == ids->end() ? std::optional<InstanceId>{} : std::optional(*found);
+    for (const InstanceId& id : *ids) {
+        if (id == self) {
+            continue;
+        }
+        const auto claimed = claimedBy(id);
+        if (!claimed && unreadable == Unreadable::Fails) {
+            return fail(claimed.error());
+        }
+        if (claimed && *claimed == domain) {
+            return std::optional(id);
+        }
+    }
+    return std::optional<InstanceId>{};
 }
 
 Result<core::Disk> FileInstanceStore::claimHome(const core::InstancePlan& plan, const DomainId& domain) const {
@@ -116,10 +149,10 @@ Result<core::Disk> FileInstanceStore::claimHome(const core::InstancePlan& plan, 
     if (!isThere(image)) {
         return fail(ErrorCode::NotFound, "domain " + domain.text() + " has no home disk");
     }
-    // Two emulators on one file system destroy it.
-    const auto claimant = claimantOf(domain);
+    // Two emulators on one file system destroy it: a claim that cannot be read may be for this very home.
+    const auto claimant = otherClaimantOf(domain, plan.instance, Unreadable::Fails);
     if (!claimant) {
-        return fail(claimant.error());
+        return fail(claimant.error().in("the home disk of domain " + domain.text() + " may be in use"));
     }
     if (*claimant) {
         return fail(ErrorCode::Busy, "the home disk of domain " + domain.text() + " is in use by instance " +
@@ -242,20 +275,33 @@ Status FileInstanceStore::releaseHome(const DomainId& domain) const {
 }
 
 Status FileInstanceStore::removeInstance(const InstanceId& instance, const std::optional<DomainId>& keptHome) {
-    const std::optional<DomainId> claimed = claimedBy(instance);
-    for (const auto& home : {claimed, keptHome}) {
-        if (!home) {
-            continue;
+    std::vector<DomainId> homes;
+    if (keptHome) {
+        homes.push_back(*keptHome);
+    }
+    if (const auto claimed = claimedBy(instance); !claimed) {
+        // It may be any. A damaged claim must not make its instance impossible to remove.
+        log::warning("it cannot be read which home an instance has claimed; all that nobody else has are given back",
+                     {{"INSTANCE", instance.text()}, {"ERROR", claimed.error().message}});
+        const auto all = idsIn<DomainId>(m_layout.homes());
+        if (!all) {
+            return fail(all.error());
         }
-        // A home that another instance has claimed since is not ours to give back.
-        const auto claimant = claimantOf(*home);
+        homes = *all;
+    } else if (*claimed && *claimed != keptHome) {
+        homes.push_back(**claimed);
+    }
+    for (const DomainId& home : homes) {
+        // A home that another instance has claimed since is not ours to give back. (Where that cannot be read nothing
+        // is lost: a running emulator keeps what it has opened, and the claim stays.)
+        const auto claimant = otherClaimantOf(home, instance, Unreadable::ClaimsNothing);
         if (!claimant) {
             return fail(claimant.error());
         }
-        if (*claimant && **claimant != instance) {
+        if (*claimant) {
             continue;
         }
-        if (auto released = releaseHome(*home); !released) {
+        if (auto released = releaseHome(home); !released) {
             return released;
         }
     }
@@ -276,8 +322,28 @@ Result<std::vector<InstanceId>> FileInstanceStore::instancesOnDisk() {
     return ids;
 }
 
-Result<std::vector<DomainId>> FileInstanceStore::homesOnDisk() {
-    return idsIn<DomainId>(m_layout.homes());
+Result<std::vector<core::HomeOnDisk>> FileInstanceStore::homesOnDisk() {
+    const auto ids = idsIn<DomainId>(m_layout.homes());
+    if (!ids) {
+        return fail(ids.error());
+    }
+    std::vector<core::HomeOnDisk> homes;
+    for (const DomainId& id : *ids) {
+        core::HomeOnDisk home{id, std::nullopt, {}};
+        const std::filesystem::path file = m_layout.homeFolder(id) / kManifestName;
+        const auto manifest = readSmallFile(file, kMostManifest).and_then([&](const std::string& text) {
+            return readHomeManifest(text, file.string());
+        });
+        if (manifest) {
+            home.owner = manifest->owner;
+            home.name = manifest->name;
+        } else {
+            log::info("it cannot be read whose a home is",
+                      {{"DOMAIN", id.text()}, {"ERROR", manifest.error().message}});
+        }
+        homes.push_back(std::move(home));
+    }
+    return homes;
 }
 
 } // namespace bulkhead::imaging

@@ -16,13 +16,13 @@ public:
         : m_layout(std::move(layout))
         , m_space(std::move(space)) {}
 
-    Status createHome(const DomainId& domain, Bytes size) override;
+    Status createHome(const DomainId& domain, uid_t owner, const std::string& name, Bytes size) override;
     Status removeHome(const DomainId& domain) override;
     Result<core::InstanceFiles> prepareInstance(const core::InstancePlan& plan) override;
     /// Also gives back the home that the instance itself noted, when `keptHome` is none.
     Status removeInstance(const InstanceId& instance, const std::optional<DomainId>& keptHome) override;
     Result<std::vector<InstanceId>> instancesOnDisk() override;
-    Result<std::vector<DomainId>> homesOnDisk() override;
+    Result<std::vector<core::HomeOnDisk>> homesOnDisk() override;
     Result<Space> space() override { return m_space(m_layout.state()); }
 
 private:
@@ -31,9 +31,15 @@ private:
     Result<core::Disk> makeFreshHome(const core::InstancePlan& plan);
     Result<std::filesystem::path> homeBase(Bytes size);
     [[nodiscard]] Status releaseHome(const DomainId& domain) const;
-    /// The instance that has claimed the home; none.
-    [[nodiscard]] Result<std::optional<InstanceId>> claimantOf(const DomainId& domain) const;
-    [[nodiscard]] std::optional<DomainId> claimedBy(const InstanceId& instance) const;
+    enum class Unreadable {
+        Fails,
+        ClaimsNothing,
+    };
+    /// The instance other than `self` that has claimed the home; none.
+    [[nodiscard]] Result<std::optional<InstanceId>> otherClaimantOf(const DomainId& domain, const InstanceId& self,
+                                                                    Unreadable unreadable) const;
+    /// None: it has claimed no home. An error when that cannot be told.
+    [[nodiscard]] Result<std::optional<DomainId>> claimedBy(const InstanceId& instance) const;
     [[nodiscard]] Access emulatorFile(const core::InstancePlan& plan, mode_t mode) const {
         return {mode, plan.emulatorUid, m_layout.emulatorGroup()};
     }

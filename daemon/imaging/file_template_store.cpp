@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,6 +24,8 @@ struct Artefact {
     const char* name;
     Bytes most; ///< a build cannot make us copy more than this
 };
+constexpr std::size_t kMostManifest = std::size_t{64} * 1024;
+constexpr std::size_t kVersionsKept = 2;
 constexpr Bytes kMostDisk = 16 * 1024 * kGiB;
 constexpr std::array<Artefact, 4> kArtefacts{
     {{"root.img", kMostDisk}, {"vmlinuz", 256 * kMiB}, {"initrd.img", 512 * kMiB}, {"packages.txt", 16 * kMiB}}};
@@ -53,17 +56,6 @@ Result<Source> openArtefact(int folder, const char* name, uid_t buildUser) {
     return source;
 }
 
-Result<std::string> readSmallFile(const std::filesystem::path& file) {
-    const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-    std::string text(64 * 1024, '\0');
-    const ssize_t got = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
-    if (got < 0) {
-        return failErrno("cannot read " + file.string(), errno);
-    }
-    text.resize(static_cast<std::size_t>(got));
-    return text;
-}
-
 std::string versionOf(const core::InstalledTemplate& installed) {
     Digest digest;
     for (const auto& [name, hash] : installed.artefacts) {
@@ -86,7 +78,7 @@ Result<core::InstalledTemplate> FileTemplateStore::load(const std::string& name,
         return fail(folder.error());
     }
     const std::filesystem::path file = *folder / kManifestName;
-    const auto text = readSmallFile(file);
+    const auto text = readSmallFile(file, kMostManifest);
     if (!text) {
         return fail(text.error());
     }
@@ -108,13 +100,13 @@ Result<core::InstalledTemplate> FileTemplateStore::load(const std::string& name,
     return installed;
 }
 
-Result<core::InstalledTemplate> FileTemplateStore::newest(const std::string& name) const {
-    const auto versions = listFolder(m_layout.templates() / name);
-    if (!versions) {
-        return fail(versions.error());
+Result<std::vector<core::InstalledTemplate>> FileTemplateStore::versionsOf(const std::string& name) const {
+    const auto names = listFolder(m_layout.templates() / name);
+    if (!names) {
+        return fail(names.error());
     }
-    std::optional<core::InstalledTemplate> best;
-    for (const std::string& version : *versions) {
+    std::vector<core::InstalledTemplate> versions;
+    for (const std::string& version : *names) {
         if (version.starts_with('.')) {
             continue;
         }
@@ -124,14 +116,22 @@ Result<core::InstalledTemplate> FileTemplateStore::newest(const std::string& nam
                          {{"TEMPLATE", name}, {"ERROR", installed.error().message}});
             continue;
         }
-        if (!best || installed->builtAt >= best->builtAt) {
-            best = std::move(*installed);
-        }
+        versions.push_back(std::move(*installed));
     }
-    if (!best) {
+    std::stable_sort(versions.begin(), versions.end(),
+                     [](const auto& a, const auto& b) { return a.builtAt > b.builtAt; });
+    return versions;
+}
+
+Result<core::InstalledTemplate> FileTemplateStore::newest(const std::string& name) const {
+    auto versions = versionsOf(name);
+    if (!versions) {
+        return fail(versions.error());
+    }
+    if (versions->empty()) {
         return notBuilt(name);
     }
-    return *best;
+    return std::move(versions->front());
 }
 
 Result<std::vector<core::InstalledTemplate>> FileTemplateStore::installed() {
@@ -247,7 +247,7 @@ Status FileTemplateStore::publish(core::InstalledTemplate& made, const std::file
 
 Result<core::InstalledTemplate> FileTemplateStore::install(const core::TemplateDefinition& definition,
                                                            const core::BuiltTemplate& built,
-                                                           const std::vector<std::string>& versionsInUse) {
+                                                           const VersionsInUse& versionsInUse) {
     if (auto named = core::checkSimpleName("template", definition.name); !named) {
         return fail(named.error());
     }
@@ -272,23 +272,38 @@ Result<core::InstalledTemplate> FileTemplateStore::install(const core::TemplateD
     if (!made) {
         return made;
     }
+    // Also after the clock was set back: what was built last is what people want to start.
+    if (const auto before = newest(made->name)) {
+        made->builtAt = std::max(made->builtAt, before->builtAt + 1);
+    }
     if (auto published = publish(*made, temporary); !published) {
         return fail(published.error());
     }
-    removeOldVersions(made->name, made->version, versionsInUse);
+    removeOldVersions(made->name, versionsInUse);
     return made;
 }
 
-void FileTemplateStore::removeOldVersions(const std::string& name, const std::string& keep,
-                                          const std::vector<std::string>& inUse) const {
+void FileTemplateStore::removeOldVersions(const std::string& name, const VersionsInUse& inUse) const {
     const std::filesystem::path folder = m_layout.templates() / name;
     const auto versions = listFolder(folder);
-    if (!versions) {
+    const auto usable = versionsOf(name);
+    if (!versions || !usable) {
         return;
     }
+    // A start that has planned with the version before has no record yet that says so.
+    const auto kept = usable->begin() + static_cast<std::ptrdiff_t>(std::min(usable->size(), kVersionsKept));
     for (const std::string& version : *versions) {
-        if (version == keep || version.starts_with('.') ||
-            std::find(inUse.begin(), inUse.end(), version) != inUse.end()) {
+        if (version.starts_with('.') ||
+            std::any_of(usable->begin(), kept, [&](const auto& one) { return one.version == version; })) {
+            continue;
+        }
+        const auto used = inUse();
+        if (!used) {
+            log::warning("old versions of a template are kept: it is not known which are in use",
+                         {{"TEMPLATE", name}, {"ERROR", used.error().message}});
+            return;
+        }
+        if (std::find(used->begin(), used->end(), version) != used->end()) {
             continue;
         }
         // First out of sight, so that nobody finds half of it.

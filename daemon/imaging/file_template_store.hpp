@@ -25,18 +25,19 @@ public:
     /// is not trusted to have left anything else there.
     Result<core::InstalledTemplate> install(const core::TemplateDefinition& definition,
                                             const core::BuiltTemplate& built,
-                                            const std::vector<std::string>& versionsInUse) override;
+                                            const VersionsInUse& versionsInUse) override;
     /// Of this store and of the instance store alike: everything unfinished. At the daemon's start only.
     Status removeLeftovers() override;
 
 private:
     [[nodiscard]] Result<core::InstalledTemplate> load(const std::string& name, const std::string& version) const;
+    /// Those that can be used, the newest first.
+    [[nodiscard]] Result<std::vector<core::InstalledTemplate>> versionsOf(const std::string& name) const;
     [[nodiscard]] Result<core::InstalledTemplate> newest(const std::string& name) const;
     Result<core::InstalledTemplate> copyIn(const core::TemplateDefinition& definition, const core::BuiltTemplate& built,
                                            const std::filesystem::path& target);
     Status publish(core::InstalledTemplate& made, const std::filesystem::path& temporary);
-    void removeOldVersions(const std::string& name, const std::string& keep,
-                           const std::vector<std::string>& inUse) const;
+    void removeOldVersions(const std::string& name, const VersionsInUse& inUse) const;
 
     ImageLayout m_layout;
     core::Clock& m_clock;

@@ -108,6 +108,41 @@ Status setAccess(const std::filesystem::path& file, const Access& access) {
     return setAccess(fd.get(), access, file);
 }
 
+Result<std::string> readSmallFile(const std::filesystem::path& file, std::size_t most) {
+    // NONBLOCK: whatever it is, opening must not hang.
+    const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (!fd) {
+        if (errno == ENOENT) {
+            return fail(ErrorCode::NotFound, file.string() + " is not there");
+        }
+        return failErrno("cannot open " + file.string(), errno);
+    }
+    struct stat status {};
+    if (::fstat(fd.get(), &status) != 0) {
+        return failErrno("cannot look at " + file.string(), errno);
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return fail(ErrorCode::HostFailure, file.string() + " is not a regular file");
+    }
+    std::string text(most + 1, '\0');
+    std::size_t filled = 0;
+    while (filled < text.size()) {
+        const ssize_t got = ::read(fd.get(), text.data() + filled, text.size() - filled);
+        if (got < 0 && errno != EINTR) {
+            return failErrno("cannot read " + file.string(), errno);
+        }
+        if (got == 0) {
+            break;
+        }
+        filled += got > 0 ? static_cast<std::size_t>(got) : 0;
+    }
+    if (filled > most) {
+        return fail(ErrorCode::HostFailure, file.string() + " is larger than " + std::to_string(most) + " bytes");
+    }
+    text.resize(filled);
+    return text;
+}
+
 Status makeFolder(const std::filesystem::path& folder, const Access& access) {
     if (::mkdir(folder.c_str(), 0700) != 0) {
         if (errno == EEXIST) {

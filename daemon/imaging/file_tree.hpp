@@ -25,6 +25,8 @@ Status ensureFolder(const std::filesystem::path& folder, const Access& access);
 Status makeFolder(const std::filesystem::path& folder, const Access& access);
 /// Makes a file that must be new, with these bytes and on disk when `sync` is set.
 Status writeNewFile(const std::filesystem::path& file, std::string_view bytes, const Access& access, bool sync);
+/// Reads a regular file of at most `most` bytes. NotFound when it is absent.
+Result<std::string> readSmallFile(const std::filesystem::path& file, std::size_t most);
 /// Changes owner and mode of a regular file with one name. NotFound when it is absent.
 Status setAccess(const std::filesystem::path& file, const Access& access);
 Status setAccess(int fd, const Access& access, const std::filesystem::path& shownAs);

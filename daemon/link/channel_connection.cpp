@@ -164,7 +164,9 @@ Status ChannelConnection::send(const ToChannel& request, std::string_view payloa
 }
 
 void ChannelConnection::onReadable() {
-    while (true) {
+    // Bounded: one process that talks without end must not keep the others' records waiting (level-triggered: the rest
+    // comes in the next round).
+    for (int turn = 0; turn < 64; ++turn) {
         FromChannel record;
         iovec part{&record, sizeof record};
         alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostDescriptors * sizeof(int))> control{};

@@ -18,7 +18,7 @@ constexpr unsigned long kSetGuestCid = _IOW(0xAF, 0x60, std::uint64_t);
 
 } // namespace
 
-std::optional<TransportWish> transportWish(std::string_view word) {
+Result<TransportWish> transportWish(std::string_view word) {
     if (word == "auto") {
         return TransportWish::Auto;
     }
@@ -28,7 +28,7 @@ std::optional<TransportWish> transportWish(std::string_view word) {
     if (word == nameOf(core::Transport::VirtioSerial)) {
         return TransportWish::VirtioSerial;
     }
-    return std::nullopt;
+    return fail(ErrorCode::InvalidArgument, "--transport must be auto, vsock or virtio-serial");
 }
 
 std::optional<std::string> VsockTransport::obstacle() const {

@@ -12,8 +12,8 @@ namespace bulkhead::link {
 
 /// What the administrator asked for with --transport.
 enum class TransportWish { Auto, Vsock, VirtioSerial };
-/// None: not one of "auto", "vsock", "virtio-serial".
-std::optional<TransportWish> transportWish(std::string_view word);
+/// InvalidArgument for what is not one of "auto", "vsock", "virtio-serial".
+Result<TransportWish> transportWish(std::string_view word);
 
 /// core::TransportProbe: looks whether this host can give guests an AF_VSOCK address. libvirt (root, as the daemon is)
 /// opens /dev/vhost-vsock itself, sets the address and hands the descriptor to the emulator, whose user therefore

@@ -68,11 +68,19 @@ void PidfdWatch::tell(const InstanceId& instance, const Entry* which) {
         if (found == m_entries.end() || found->second.get() != which) {
             return; // forgotten at this very moment
         }
-        entry = std::move(found->second);
+        entry = found->second;
+    }
+    // The entry stays in its place meanwhile, so that forget() has something to wait for.
+    entry->gone();
+    {
+        const std::lock_guard lock(m_mutex);
+        const auto found = m_entries.find(instance);
+        if (found == m_entries.end() || found->second != entry) {
+            return; // forgotten or replaced, and so stopped, meanwhile
+        }
         m_entries.erase(found);
     }
     stop(*entry);
-    entry->gone();
 }
 
 void PidfdWatch::stop(const Entry& entry) {

@@ -18,13 +18,15 @@ public:
     /// `poller` must outlive this.
     explicit PidfdWatch(Poller& poller)
         : m_poller(poller) {}
+    /// Not from inside `gone`.
     ~PidfdWatch() override;
     PidfdWatch(const PidfdWatch&) = delete;
     PidfdWatch& operator=(const PidfdWatch&) = delete;
 
     /// Replaces an earlier watch of the same instance.
     Status watch(const InstanceId& instance, pid_t pid, std::function<void()> gone) override;
-    /// When this returns, `gone` does not run and will not (unless called from inside it).
+    /// When this returns, `gone` does not run and will not; so never call it while holding a lock that `gone` takes.
+    /// From inside `gone` it returns at once.
     void forget(const InstanceId& instance) override;
 
 private:

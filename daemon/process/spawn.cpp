@@ -57,6 +57,7 @@ struct Prepared {
     std::vector<DescriptorMapping> descriptors; ///< with 0, 1 and 2
     std::vector<int> parked;                    ///< room for the child's copies
     int firstFree = 3;                          ///< above all descriptor numbers that the child wants
+    pid_t parent = 0;                           ///< before the fork
 };
 
 [[noreturn]] void giveUp(int report, Step step) {
@@ -110,6 +111,11 @@ struct Prepared {
     }
     // After the change of user, which clears it.
     if (spec.deathSignal && ::prctl(PR_SET_PDEATHSIG, *spec.deathSignal, 0, 0, 0) != 0) {
+        giveUp(report, Step::DeathSignal);
+    }
+    // A parent that has ended before this sends nothing any more.
+    if (spec.deathSignal && ::getppid() != prepared.parent) {
+        errno = ESRCH;
         giveUp(report, Step::DeathSignal);
     }
     if (spec.noNewPrivileges && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
@@ -205,6 +211,7 @@ Result<Child> spawn(const ProcessSpec& spec) {
     sigset_t before;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    prepared.parent = ::getpid();
     const pid_t pid = ::fork();
     const int forkError = errno;
     if (pid == 0) {

@@ -2,8 +2,8 @@
 #include "agent/agent.hpp"
 
 #include "agent/exec_request.hpp"
+#include "agent/reaper.hpp"
 
-#include <sys/wait.h>
 #include <utility>
 
 namespace bulkhead::agent {
@@ -168,6 +168,11 @@ bool Agent::handleExecInput(const Stream& stream, const std::string& message) {
             exec->resize(input.window().rows(), input.window().columns());
         }
         return true;
+    case ExecInput::kCloseOutput:
+        if (exec != nullptr) {
+            exec->closeOutput();
+        }
+        return true;
     case ExecInput::KIND_NOT_SET:
         break;
     }
@@ -317,13 +322,20 @@ void Agent::onWritable(StreamId id) {
     }
 }
 
-void Agent::processEnded(pid_t pid, int waitStatus) {
+void Agent::reap() {
+    std::set<pid_t> leaders;
     for (const auto& [id, running] : m_execs) {
-        if (running.exec && running.exec->pid() == pid) {
-            running.exec->processEnded(waitStatus);
-            return;
+        if (running.exec) {
+            running.exec->lookForEnd();
+            leaders.insert(running.exec->pid());
         }
     }
+    for (const auto& exec : m_dropped) {
+        if (exec) {
+            leaders.insert(exec->pid());
+        }
+    }
+    reapAllBut(leaders);
 }
 
 void Agent::tidy() {

@@ -32,8 +32,8 @@ public:
     Agent& operator=(const Agent&) = delete;
 
     [[nodiscard]] protocol::Session& session() { return m_session; }
-    /// A child of this process was reaped; unknown ones are orphans of the guest.
-    void processEnded(pid_t pid, int waitStatus);
+    /// After SIGCHLD: tells the programs that have ended, and reaps what else has (orphans of the guest).
+    void reap();
     /// Removes what has ended. At the end of each round, when no exec is on the stack.
     void tidy();
     /// The grace of a shutdown that was asked for and answered.

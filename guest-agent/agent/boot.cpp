@@ -130,8 +130,9 @@ void makeHome(const Account& account) {
     }
     std::error_code ignored;
     fs::copy("/etc/skel", account.home, fs::copy_options::recursive | fs::copy_options::copy_symlinks, ignored);
-    for (const auto& entry : fs::recursive_directory_iterator(account.home, ignored)) {
-        static_cast<void>(!::lchown(entry.path().c_str(), account.uid, account.gid));
+    // Not a range: its ++ throws, and this is the first process.
+    for (fs::recursive_directory_iterator at(account.home, ignored); at != fs::end(at); at.increment(ignored)) {
+        static_cast<void>(!::lchown(at->path().c_str(), account.uid, account.gid));
     }
     static_cast<void>(!::chown(account.home.c_str(), account.uid, account.gid));
 }
@@ -139,19 +140,33 @@ void makeHome(const Account& account) {
 /// /tmp is on the system disk (bounded by it, and no memory), so a standalone domain's has to be emptied.
 void emptyTmp() {
     std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator("/tmp", ignored)) {
-        fs::remove_all(entry.path(), ignored);
+    std::error_code end; // of its own: what cannot be removed does not end the walk
+    for (fs::directory_iterator at("/tmp", end); !end && at != fs::end(at); at.increment(end)) {
+        fs::remove_all(at->path(), ignored);
     }
     ::chmod("/tmp", 01777);
 }
 
 } // namespace
 
+void openStandardDescriptors() {
+    int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO) {
+        ::fcntl(fd, F_SETFD, 0);
+        fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    }
+    if (fd > STDERR_FILENO) {
+        ::close(fd);
+    }
+}
+
 Status prepareKernel() {
     constexpr unsigned long kSafe = MS_NOSUID | MS_NODEV | MS_NOEXEC;
     if (auto done = mountAt("devtmpfs", "/dev", "devtmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755"); !done) {
         return done;
     }
+    // Without a console the kernel gives the first process none. Before any module is opened: those are closed later.
+    openStandardDescriptors();
     if (auto done = mountAt("proc", "/proc", "proc", kSafe); !done) {
         return done;
     }

@@ -12,6 +12,10 @@
 /// guest, so nothing here races with anybody.
 namespace bulkhead::agent::boot {
 
+/// Opens /dev/null for those of 0, 1 and 2 that are not open: else a pipe's end would get such a number, and be closed
+/// by a child's dup2. (Not only for a first process; prepareKernel() does it by itself.)
+void openStandardDescriptors();
+
 /// In the initramfs: mounts /dev, /proc and /sys, and loads the modules that /modules lists as `early`.
 Status prepareKernel();
 /// After prepareKernel(): the kernel command line has the word bulkhead.selftest.

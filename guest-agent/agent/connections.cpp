@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/connections.hpp"
 
+#include "agent/reaper.hpp"
 #include "protocol/handshake.hpp"
 
 #include <algorithm>
@@ -209,9 +210,11 @@ bool Connections::pump() {
     return pumpLive() || pendingHasMore;
 }
 
-void Connections::processEnded(pid_t pid, int waitStatus) {
+void Connections::reap() {
     if (m_live) {
-        m_live->agent.processEnded(pid, waitStatus);
+        m_live->agent.reap();
+    } else {
+        reapAllBut({});
     }
 }
 

@@ -52,8 +52,8 @@ public:
 
     /// One turn of reading and writing. True: there is more to do at once. To be called at the end of each round.
     bool pump();
-    /// A child of this process was reaped; unknown ones are orphans of the guest.
-    void processEnded(pid_t pid, int waitStatus);
+    /// After SIGCHLD: tells the programs that have ended, and reaps what else has (orphans of the guest).
+    void reap();
     /// The line has ended: nothing will ever come again.
     [[nodiscard]] bool isOver() const { return m_isOver; }
     /// All that the live session has to say has been handed to its transport.

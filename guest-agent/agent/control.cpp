@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/control.hpp"
 
+#include "protocol/limits.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -8,7 +10,7 @@
 namespace bulkhead::agent {
 namespace {
 
-constexpr std::array kFeatures{"exec", "pty", "status", "shutdown", "set-clock"};
+constexpr std::array kFeatures{"exec", "pty", "status", "shutdown", "set-clock", protocol::kFeatureCloseOutput};
 constexpr std::size_t kMaxUnanswered = 16;
 constexpr std::chrono::milliseconds kMaxGrace{60'000};
 
@@ -53,7 +55,7 @@ bool ControlStream::handle(const std::string& message) {
         return false;
     }
     if (reply.error_number() != 0) {
-        reply.clear_kind(); // an answer is one or the other; the host takes both for a broken protocol
+        reply.clear_kind(); // one or the other; the host takes both for a broken message
     }
     m_writer.send(reply);
     if (request.has_shutdown()) {

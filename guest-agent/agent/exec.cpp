@@ -47,6 +47,9 @@ Exec::Exec(EventLoop& loop, protocol::Session& session, Streams streams, Child c
 
 Exec::~Exec() {
     m_loop.unwatch(m_reportWatch);
+    if (m_end) {
+        ::waitpid(m_pid, nullptr, WNOHANG);
+    }
 }
 
 void Exec::start() {
@@ -81,6 +84,13 @@ void Exec::readReport() {
     for (const int number : std::exchange(m_waitingSignals, {})) {
         signal(static_cast<std::uint32_t>(number));
     }
+    // The host gave a stream up before the program was there (or never had one): it gets SIGPIPE as if it were later.
+    if (!m_output.stream()) {
+        m_output.abandon();
+    }
+    if (!m_terminal && !m_errors.stream()) {
+        m_errors.abandon();
+    }
 }
 
 void Exec::fail(const ChildFailure& failure) {
@@ -113,10 +123,23 @@ void Exec::abandonErrors() {
     m_errors.abandon();
 }
 
-void Exec::processEnded(int waitStatus) {
+void Exec::closeOutput() {
+    if (m_terminal) {
+        abandonStdio();
+    } else {
+        m_output.close();
+    }
+}
+
+void Exec::lookForEnd() {
+    siginfo_t info{};
+    if (m_end || ::waitid(P_PID, static_cast<id_t>(m_pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid != m_pid) {
+        return;
+    }
     // The report first: its end of file came before the process ended, but may not have been read yet.
     readReport();
-    m_waitStatus = waitStatus;
+    m_end = End{info.si_code, info.si_status};
     if (m_over) {
         return;
     }
@@ -127,18 +150,18 @@ void Exec::processEnded(int waitStatus) {
 }
 
 void Exec::finishIfOver() {
-    if (m_over || !m_waitStatus || !m_output.hasEnded() || (!m_terminal && !m_errors.hasEnded())) {
+    if (m_over || !m_end || !m_output.hasEnded() || (!m_terminal && !m_errors.hasEnded())) {
         return;
     }
     m_over = true;
     m_input.discard();
     ExecEvent event;
     ExecExited& exited = *event.mutable_exited();
-    if (WIFSIGNALED(*m_waitStatus)) {
-        exited.set_signal(static_cast<std::uint32_t>(WTERMSIG(*m_waitStatus)));
-        exited.set_core_dumped(WCOREDUMP(*m_waitStatus));
+    if (m_end->code == CLD_EXITED) {
+        exited.set_status(static_cast<std::uint32_t>(m_end->status));
     } else {
-        exited.set_status(static_cast<std::uint32_t>(WEXITSTATUS(*m_waitStatus)));
+        exited.set_signal(static_cast<std::uint32_t>(m_end->status));
+        exited.set_core_dumped(m_end->code == CLD_DUMPED);
     }
     m_report(event);
 }
@@ -147,7 +170,7 @@ void Exec::signalGroup(pid_t group, int number) const {
     if (group <= 1) {
         return;
     }
-    if (::kill(-group, number) != 0 && group == m_pid && !m_waitStatus) {
+    if (::kill(-group, number) != 0 && group == m_pid && !m_end) {
         // Right after the fork the child has no group of its own yet.
         ::kill(m_pid, number);
     }
@@ -185,7 +208,7 @@ void Exec::resize(std::uint32_t rows, std::uint32_t columns) {
 }
 
 void Exec::hangUp() {
-    if (!m_over && !m_waitStatus) {
+    if (!m_over && !m_end) {
         signalGroup(m_pid, SIGHUP);
         signalGroup(m_pid, SIGCONT); // a stopped program could not act on it
     }

@@ -41,9 +41,12 @@ public:
     /// The host closed its reading end of a stream.
     void abandonStdio();
     void abandonErrors();
+    /// Nobody reads standard output any more; input goes on. A terminal is one thing, and hung up as a whole.
+    void closeOutput();
 
-    /// waitpid(2)'s status.
-    void processEnded(int waitStatus);
+    /// Looks whether the process has ended. It stays a zombie until the exec is destroyed: as long as that has the
+    /// number, no other process or group can get it, so signals to the group never hit a stranger.
+    void lookForEnd();
     /// To the foreground process group of the terminal, or to the program's process group. Kept until the program
     /// runs. Numbers that are no signals are ignored.
     void signal(std::uint32_t number);
@@ -54,6 +57,10 @@ public:
     void kill();
 
 private:
+    struct End {
+        int code; ///< CLD_EXITED and so on
+        int status;
+    };
     void readReport();
     void finishIfOver();
     void signalGroup(pid_t group, int number) const;
@@ -69,7 +76,7 @@ private:
     UniqueFd m_childReport;
     EventLoop::WatchId m_reportWatch = 0;
     std::vector<int> m_waitingSignals;
-    std::optional<int> m_waitStatus;
+    std::optional<End> m_end;
     bool m_started = false;
     bool m_over = false;
 };

@@ -48,12 +48,14 @@ int GuestSystem::setClock(std::int64_t realtimeNs) {
 }
 
 void GuestSystem::powerOff(std::chrono::milliseconds grace) {
+    // First of all, so that little is left to be lost should the host lose its patience later.
+    ::sync();
     ::kill(-1, SIGTERM);
     ::kill(-1, SIGCONT);
     if (!reapAll(grace)) {
         ::kill(-1, SIGKILL);
         // A process may hang in the kernel; the disks matter more than it.
-        reapAll(std::chrono::seconds(2));
+        reapAll(std::chrono::seconds(1));
     }
     ::sync();
     ::umount2("/home", MNT_DETACH);

@@ -21,7 +21,6 @@
 #include <sys/random.h>
 #include <sys/reboot.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <system_error>
 #include <termios.h>
 #include <unistd.h>
@@ -63,13 +62,6 @@ UniqueFd watchForChildren() {
     return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-void reap(Connections& host) {
-    int status = 0;
-    for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-        host.processEnded(pid, status);
-    }
-}
-
 /// What the agent runs on, and what it does besides.
 struct Duties {
     System& system;
@@ -104,7 +96,7 @@ std::optional<std::chrono::milliseconds> serve(boot::Channel channel, bool isSer
         signalfd_siginfo info{};
         while (::read(children.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
         }
-        reap(host);
+        host.reap();
     });
     bool leaving = false;
     loop.atEndOfRound([&] {
@@ -207,18 +199,6 @@ int runAsProcess(Result<boot::Channel> channel, const std::string& tokenFile) {
     ::_exit(0);
 }
 
-/// 0, 1 and 2 must be open, or a pipe's end would get such a number and be closed by the child's dup2.
-void openStandardDescriptors() {
-    int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    while (fd >= 0 && fd <= STDERR_FILENO) {
-        ::fcntl(fd, F_SETFD, 0);
-        fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    }
-    if (fd > STDERR_FILENO) {
-        ::close(fd);
-    }
-}
-
 int usage() {
     say("usage: bulkhead-agent --connect-fd N|--listen-unix PATH --token-file FILE (or, as the first process, "
         "nothing)");
@@ -230,7 +210,7 @@ int run(std::span<char*> arguments) {
         ::reboot(RB_DISABLE_CAD);
         runAsInit();
     }
-    openStandardDescriptors();
+    boot::openStandardDescriptors();
     if (arguments.size() != 5 || std::string_view(arguments[3]) != "--token-file") {
         return usage();
     }

@@ -29,10 +29,11 @@ OutputPump::~OutputPump() {
 }
 
 void OutputPump::start() {
-    listen(true);
+    listen(m_stream.has_value());
 }
 
 void OutputPump::listen(bool on) {
+    m_loop.cancel(std::exchange(m_nextTurn, 0));
     if (on == (m_watch != 0)) {
         return;
     }
@@ -45,16 +46,20 @@ void OutputPump::listen(bool on) {
     m_watch = 0;
 }
 
-OutputPump::Step OutputPump::step() {
+bool OutputPump::send() {
     if (m_sent < m_block.size()) {
         if (m_stream) {
             m_sent += m_session.write(*m_stream, std::span(m_block).subspan(m_sent));
         } else {
             m_sent = m_block.size();
         }
-        if (m_sent < m_block.size()) {
-            return Step::Blocked;
-        }
+    }
+    return m_sent == m_block.size();
+}
+
+OutputPump::Step OutputPump::step() {
+    if (!send()) {
+        return Step::Blocked;
     }
     m_sent = 0;
     m_block.resize(kBlock);
@@ -62,7 +67,8 @@ OutputPump::Step OutputPump::step() {
     const int why = errno;
     m_block.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
     if (count > 0) {
-        return Step::Again;
+        // At once: a program that waits for an answer writes nothing more that would bring us back here.
+        return send() ? Step::Again : Step::Blocked;
     }
     if (count < 0 && why == EINTR) {
         return Step::Again;
@@ -88,6 +94,13 @@ void OutputPump::pump() {
         return;
     }
     listen(last != Step::Blocked);
+    if (last == Step::Again && m_endWhenEmpty) {
+        // The source may be empty by now, and then no event would tell that this is its end.
+        m_nextTurn = m_loop.after(EventLoop::Clock::duration::zero(), [this] {
+            m_nextTurn = 0;
+            pump();
+        });
+    }
 }
 
 void OutputPump::end() {
@@ -106,7 +119,7 @@ void OutputPump::onWritable() {
 
 void OutputPump::endWhenEmpty() {
     m_endWhenEmpty = true;
-    // What is still in the terminal comes in turns; the watch (or onWritable) goes on until it is empty.
+    // What is still in the terminal comes in turns until it is empty.
     pump();
 }
 
@@ -121,6 +134,13 @@ void OutputPump::abandon() {
     m_ended = true;
     m_stream.reset();
     m_onEnd();
+}
+
+void OutputPump::close() {
+    if (m_stream && !m_ended) {
+        m_session.finish(*m_stream);
+    }
+    abandon();
 }
 
 InputPump::InputPump(EventLoop& loop, protocol::Session& session, std::optional<protocol::StreamId> stream,

@@ -18,8 +18,9 @@ namespace bulkhead::agent {
 /// not take yet; while it holds one it does not read, so that a program whose reader is slow waits in write(2).
 class OutputPump {
 public:
-    /// `stream` none: what is read is dropped. `onEnd` is called once, after end of file and after the last byte was
-    /// taken by the session and the stream was finished.
+    /// `stream` none: nobody will read; nothing is pumped, and the owner calls abandon() when the program runs.
+    /// `onEnd` is called once, after end of file and after the last byte was taken by the session and the stream was
+    /// finished.
     OutputPump(EventLoop& loop, protocol::Session& session, std::optional<protocol::StreamId> stream, UniqueFd source,
                std::function<void()> onEnd);
     ~OutputPump();
@@ -33,6 +34,8 @@ public:
     void endWhenEmpty();
     /// The stream is gone: closes the source, so that the program gets SIGPIPE (or the hang-up of a terminal).
     void abandon();
+    /// As abandon(), but the stream lives on for the input: only our direction of it is finished.
+    void close();
     [[nodiscard]] bool hasEnded() const { return m_ended; }
     /// The source, for terminal requests; -1 when it is closed.
     [[nodiscard]] int sourceFd() const { return m_source.get(); }
@@ -41,6 +44,8 @@ public:
 private:
     enum class Step { Again, Wait, Blocked, Ended };
     Step step();
+    /// False: the stream did not take all of the block; onWritable() follows.
+    bool send();
     void pump();
     void listen(bool on);
     void end();
@@ -51,6 +56,7 @@ private:
     UniqueFd m_source;
     std::function<void()> m_onEnd;
     EventLoop::WatchId m_watch = 0;
+    EventLoop::TimerId m_nextTurn = 0;
     std::vector<std::byte> m_block;
     std::size_t m_sent = 0;
     bool m_pumping = false;

@@ -30,6 +30,9 @@ constexpr std::size_t kMaxConcurrentExecs = 64;
 constexpr std::size_t kMaxFeatures = 64;
 constexpr std::size_t kMaxFeatureName = 64;
 
+/// Names in Control.features and Hello.features.
+constexpr const char* kFeatureCloseOutput = "close-output";
+
 /// AF_VSOCK port on which the agent listens.
 constexpr std::uint32_t kVsockPort = 1914;
 /// Name of the virtio-serial port.

@@ -8,12 +8,9 @@ export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 build_jobs() {
     local processors memory
     processors=$(nproc)
-    memory=$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)
-    if [ "$memory" -ge 1 ] && [ "$memory" -lt "$processors" ]; then
-        echo "$memory"
-    else
-        echo "$processors"
-    fi
+    memory=$(awk '/^MemAvailable/ { print int($2 / 1048576) }' "${1:-/proc/meminfo}")
+    [ "$memory" -ge 1 ] || memory=1
+    echo $((memory < processors ? memory : processors))
 }
 
 # build_preset PRESET [TARGET…]: cmake's own files are made when they are missing; ninja knows when they are stale.

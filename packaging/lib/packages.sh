@@ -53,6 +53,10 @@ test  git                    the lint tests look at tracked files
 test  tmux                   a terminal for `bulkhead run -t`
 test  systemd                busctl, for the tests of the bus (need not run as PID 1)
 test  strace                 looks at what a sandboxed process may do
+test  apparmor               the rig: profiles in force around emulators
+test  busybox-static         the rig: its first program
+test  kmod                   the rig: finds and loads modules of its kernel
+test  udev                   the rig: devices as on a desktop host
 TABLE
 }
 
@@ -72,6 +76,11 @@ missing_packages() {
     done
 }
 
+# dpkg was cut off (a power cut, a killed installation): apt-get refuses everything until that has been finished.
+dpkg_is_interrupted() {
+    [ -n "$(ls -A /var/lib/dpkg/updates 2>/dev/null)" ] || [ -n "$(dpkg --audit 2>/dev/null)" ]
+}
+
 # ensure_packages KIND…: installs what is missing and nothing else.
 ensure_packages() {
     local missing
@@ -83,6 +92,10 @@ ensure_packages() {
     local -a options=(-o Acquire::Retries=5 -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold
         -o Dpkg::Options::=--force-confdef)
     export DEBIAN_FRONTEND=noninteractive
+    if dpkg_is_interrupted; then
+        # What it cannot finish (a dependency is missing) is apt-get's to finish below.
+        dpkg --force-confold --force-confdef --configure -a || true
+    fi
     apt-get "${options[@]}" update
     apt-get "${options[@]}" install --yes --no-install-recommends "${missing[@]}"
     note "installed ${#missing[@]} packages"

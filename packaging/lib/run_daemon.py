@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts a daemon that speaks sd_notify where no systemd does it, and returns once it has said READY=1.
 
-    run_daemon.py --log FILE --pid-file FILE [--timeout SECONDS] -- COMMAND [ARGUMENT…]
+    run_daemon.py --log FILE --pid-file FILE [--timeout SECONDS] [--keep NAME]… -- COMMAND [ARGUMENT…]
 
-The daemon gets its own session, no standard input, and its output in the log. Exit status 0: ready. 1: it ended, or
+The daemon gets its own session, the folder /, no standard input, its output in the log, and of the environment only
+what --keep names. Exit status 0: ready. 1: it ended, or
 said nothing in time (it is then killed); the tail of the log is printed.
 """
 
@@ -44,11 +45,22 @@ def wait_ready(listener, process, deadline):
         os.close(pid_fd)
 
 
+def environment(kept, address):
+    """What an init system would give it, so that it behaves the same whoever starts it."""
+    own = {
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "LC_ALL": "C.UTF-8",
+        "NOTIFY_SOCKET": address,
+    }
+    return {**own, **{name: os.environ[name] for name in kept if name in os.environ}}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--log", required=True)
     parser.add_argument("--pid-file", required=True)
     parser.add_argument("--timeout", type=float, default=60)
+    parser.add_argument("--keep", action="append", default=[], metavar="NAME")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
 
@@ -59,7 +71,7 @@ def main():
         with open(options.log, "ab") as log:
             process = subprocess.Popen(
                 options.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                start_new_session=True, env={**os.environ, "NOTIFY_SOCKET": address})
+                start_new_session=True, cwd="/", env=environment(options.keep, address))
         with open(options.pid_file, "w", encoding="ascii") as pid_file:
             pid_file.write(f"{process.pid}\n")
         reason = wait_ready(listener, process, time.monotonic() + options.timeout)

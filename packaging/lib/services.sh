@@ -5,6 +5,11 @@
 BULKHEADD_PID_FILE=/run/bulkhead/bulkheadd.pid
 BULKHEADD_LOG=/var/log/bulkhead/bulkheadd.log
 
+# as_service COMMAND…: what an init system would give it: no folder of ours, and nothing of our environment.
+as_service() {
+    env --chdir=/ -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "$@"
+}
+
 bus_answers() {
     timeout 5 dbus-send --system --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.GetId >/dev/null 2>&1
 }
@@ -25,22 +30,32 @@ ensure_bus() {
     else
         install -d -m 755 -o messagebus -g messagebus /run/dbus
         rm -f /run/dbus/pid
-        dbus-daemon --system --fork
+        as_service dbus-daemon --system --fork
     fi
     wait_until 10 bus_answers
     note "started the system bus"
 }
 
+polkit_is_on_the_bus() {
+    timeout 5 dbus-send --system --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.NameHasOwner \
+        string:org.freedesktop.PolicyKit1 2>/dev/null | grep -q 'boolean true'
+}
+
 ensure_polkit() {
+    if polkit_is_on_the_bus; then
+        note "already done: polkitd runs"
+        return 0
+    fi
     if have_systemd; then
         systemctl start polkit.service
-        note "polkit is run by systemd"
-    elif pgrep -x polkitd >/dev/null; then
-        note "already done: polkitd runs"
-    else
-        setsid /usr/lib/polkit-1/polkitd --no-debug </dev/null >/dev/null 2>&1 &
-        note "started polkitd"
+    elif ! pgrep -x polkitd >/dev/null; then
+        as_service setsid /usr/lib/polkit-1/polkitd --no-debug </dev/null >/dev/null 2>&1 &
     fi
+    if ! wait_until 20 polkit_is_on_the_bus; then
+        echo "polkitd does not take its name org.freedesktop.PolicyKit1 on the system bus"
+        return 1
+    fi
+    note "started polkitd"
 }
 
 # fix_kvm_node: with root-only permission libvirt probes QEMU again for seconds in every call.
@@ -71,9 +86,9 @@ ensure_libvirt() {
             note "already done: libvirtd runs"
             return 0
         fi
-        pgrep -x virtlogd >/dev/null || virtlogd --daemon
+        pgrep -x virtlogd >/dev/null || as_service virtlogd --daemon
         rm -f /run/libvirtd.pid
-        setsid "$1" libvirtd --pid-file /run/libvirtd.pid </dev/null >>/var/log/libvirt/libvirtd.out 2>&1 &
+        as_service setsid "$1" libvirtd --pid-file /run/libvirtd.pid </dev/null >>/var/log/libvirt/libvirtd.out 2>&1 &
     fi
     if ! wait_until 60 libvirt_answers; then
         echo "libvirtd does not answer on qemu:///system"

@@ -11,6 +11,7 @@
 #include <libvirt/libvirt.h>
 
 #include <atomic>
+#include <fcntl.h>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -149,6 +150,7 @@ private slots:
             virDomainFree(domain);
         });
         QVERIFY(tests::contract::find(*m_hypervisor, spec.id)->isPaused);
+        QVERIFY(!tests::contract::find(*m_hypervisor, spec.id)->isPausedByFullDisk); // an admin's act is left alone
         QVERIFY(m_hypervisor->resume(spec.id));
         QVERIFY(!tests::contract::find(*m_hypervisor, spec.id)->isPaused);
         QVERIFY(m_hypervisor->destroy(spec.id));
@@ -253,6 +255,44 @@ private slots:
         QVERIFY2(elapsed < 10'000, "destroy() waited for libvirt");
         QVERIFY(m_hypervisor->destroy(spec.id));
         QVERIFY(!tests::contract::find(*m_hypervisor, spec.id));
+    }
+
+    /// libvirtd was killed in the middle of a start: it comes back without the domain, while the emulator runs on.
+    void processThatLibvirtLostIsKilled_data() {
+        QTest::addColumn<bool>("hasPidFile");
+        QTest::addColumn<bool>("isOurs");
+        QTest::newRow("pid file") << true << true;
+        QTest::newRow("no pid file") << false << true;
+        QTest::newRow("no pid file, somebody else's process") << false << false;
+    }
+    void processThatLibvirtLostIsKilled() {
+        QFETCH(bool, hasPidFile);
+        QFETCH(bool, isOurs);
+        QCOMPARE(::chmod(qPrintable(m_pids->path()), 0755), 0);
+        const auto program = m_pids->filePath("qemu-system-x86_64");
+        QVERIFY(QFile::link("/bin/sh", program));
+        const auto id = randomId<InstanceId>();
+        process::ProcessSpec standIn;
+        standIn.program = program.toStdString();
+        standIn.arguments = {"-c", "while :; do sleep 1000; done", "-uuid", id.text()};
+        standIn.environment = process::toolEnvironment();
+        tests::runAsHelper(standIn);
+        auto child = process::spawn(standIn);
+        QVERIFY2(child, child ? "" : child.error().message.c_str());
+        const UniqueFd pidfd(::fcntl(child->pidfd.get(), F_DUPFD_CLOEXEC, 3));
+        if (hasPidFile) {
+            writePidFile(id, child->pid);
+        }
+        m_emulators.emplace_back(std::move(*child));
+        hypervisor::LibvirtHypervisorOptions options;
+        options.pidDirectory = m_pids->path().toStdString();
+        if (isOurs) {
+            options.emulatorUsers = {tests::helperUid(), tests::helperUid()};
+        }
+        LibvirtHypervisor hypervisor(*m_connection, options);
+        const auto destroyed = hypervisor.destroy(id);
+        QVERIFY2(destroyed, destroyed ? "" : destroyed.error().message.c_str());
+        QCOMPARE(hypervisor::hasEnded(pidfd), isOurs);
     }
 
     void manyThreadsShareOneConnection() {

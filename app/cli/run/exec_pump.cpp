@@ -93,7 +93,8 @@ PumpEnd ExecPump::run() {
 }
 
 void ExecPump::readInput() {
-    const ssize_t count = ::read(m_ends.input, m_input.bytes.data(), m_input.bytes.size());
+    // One byte less: a ~ that waited comes on top.
+    const ssize_t count = ::read(m_ends.input, m_input.bytes.data(), m_input.bytes.size() - 1);
     if (count < 0 && isTransient(errno)) {
         return;
     }
@@ -103,6 +104,18 @@ void ExecPump::readInput() {
     }
     m_input.begin = 0;
     m_input.end = static_cast<std::size_t>(count);
+    if (!m_ends.terminal) {
+        return;
+    }
+    // The only way out of a guest that answers nothing: in raw mode Ctrl-C is just a byte for it.
+    const LineEscape::Result typed = m_escape.take(m_input.content());
+    if (typed.leave) {
+        m_end.leftBySignal = SIGINT;
+        m_streams.control.close();
+        return;
+    }
+    std::copy(typed.bytes.begin(), typed.bytes.end(), m_input.bytes.begin());
+    m_input.end = typed.bytes.size();
 }
 
 void ExecPump::endInput() {

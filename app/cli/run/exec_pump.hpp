@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/interrupts.hpp"
+#include "cli/run/line_escape.hpp"
 #include "cli/run/sink.hpp"
 #include "client/domain.hpp"
 #include "dbus/interfaces/exec_stream.hpp"
@@ -23,7 +24,7 @@ namespace bulkhead::cli {
 struct PumpEnd {
     /// The last record of the control stream; none when it broke off without one.
     std::optional<exec_stream::ClientEvent> event;
-    /// The user left by this signal; the program was told to hang up.
+    /// The user left by this signal (SIGINT also for the terminal's ~.); the program was told to hang up.
     std::optional<int> leftBySignal;
     /// Our own standard output or error could not be written (a full disk); errno.
     int writeError = 0;
@@ -83,6 +84,7 @@ private:
     Interrupts& m_interrupts;
     PumpEnds m_ends;
     Buffer m_input;
+    LineEscape m_escape;
     bool m_inputEnded = false;
     Flow m_output;
     Flow m_error;

@@ -14,7 +14,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <unistd.h>
+#include <utility>
 
 namespace bulkhead::cli {
 namespace {
@@ -151,6 +153,33 @@ RunOutcome runIn(Session& session, Place& place, const RunArguments& arguments,
     return outcome;
 }
 
+/// D-Bus carries text only: bytes that are none would arrive as something else. Which argument has such; none: no one.
+std::optional<std::string> firstNotUtf8(const RunArguments& arguments, const std::vector<std::string>& environment) {
+    const auto isBad = [](const std::string& text) { return qt(text).toStdString() != text; };
+    const std::pair<const char*, std::string> options[] = {{"--domain", arguments.domain.value_or("")},
+                                                           {"--disposable", arguments.templateName},
+                                                           {"--size", arguments.size},
+                                                           {"--user", arguments.user},
+                                                           {"--cwd", arguments.cwd}};
+    for (const auto& [name, value] : options) {
+        if (isBad(value)) {
+            return name;
+        }
+    }
+    for (const std::string& entry : environment) {
+        if (isBad(entry)) {
+            return "--env " + entry.substr(0, entry.find('='));
+        }
+    }
+    for (std::size_t i = 0; i < arguments.command.size(); ++i) {
+        if (isBad(arguments.command[i])) {
+            return i == 0 ? "the command's name '" + arguments.command[i] + "'"
+                          : fmt::format("argument {} of the command, '{}',", i, arguments.command[i]);
+        }
+    }
+    return std::nullopt;
+}
+
 int finish(const RunOutcome& outcome, const RunArguments& arguments) {
     if (arguments.json) {
         const std::string line = jsonLine(jsonOf(outcome));
@@ -163,20 +192,31 @@ int finish(const RunOutcome& outcome, const RunArguments& arguments) {
     return outcome.exitCode;
 }
 
+/// A mistake of the user's, before anything was started.
+int refuse(const RunArguments& arguments, const std::string& what, const std::string& hint) {
+    if (arguments.json) {
+        return finish(outcomeOf(Failure{client::code::kInvalidArgument, what}, {}), arguments);
+    }
+    printMistake(what, hint);
+    return exit_code::kOurs;
+}
+
 } // namespace
 
 int runCommand(const RunArguments& arguments, Interrupts& interrupts) {
     if (arguments.terminal && ::isatty(STDIN_FILENO) != 1) {
-        printMistake("-t needs a terminal on standard input", "leave -t out to pipe data in");
-        return exit_code::kUsage;
+        return refuse(arguments, "-t needs a terminal on standard input", "leave -t out to pipe data in");
     }
     const auto environment = resolveEnvironment(arguments.environment, [](const std::string& name) {
         const char* value = std::getenv(name.c_str());
         return value == nullptr ? std::nullopt : std::optional<std::string>(value);
     });
     if (!environment) {
-        printMistake(environment.error(), "see: bulkhead run --help");
-        return exit_code::kUsage;
+        return refuse(arguments, environment.error(), "see: bulkhead run --help");
+    }
+    if (const auto culprit = firstNotUtf8(arguments, *environment)) {
+        return refuse(arguments, *culprit + " is not valid UTF-8, and only that can be passed to a domain unchanged",
+                      "pass such bytes through standard input");
     }
     // A reader that goes away is for the guest's program to know (see ExecPump), not the end of us.
     std::signal(SIGPIPE, SIG_IGN); // NOLINT(cert-err33-c): cannot fail for SIGPIPE

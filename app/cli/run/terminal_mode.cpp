@@ -19,10 +19,20 @@ std::atomic<int> g_terminal{-1};
 
 constexpr std::array kFaults{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
+/// Waits for what is still being shown, and any signal (a changed window, the shell's bg) interrupts that.
+bool setMode(int fd, const termios& mode) noexcept {
+    while (::tcsetattr(fd, TCSADRAIN, &mode) != 0) {
+        if (errno != EINTR) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void restore() {
-    const int fd = g_terminal.exchange(-1);
-    if (fd >= 0) {
-        ::tcsetattr(fd, TCSADRAIN, &g_saved);
+    const int fd = g_terminal;
+    if (fd >= 0 && setMode(fd, g_saved)) {
+        g_terminal = -1;
     }
 }
 
@@ -49,21 +59,24 @@ RawTerminal::RawTerminal(int fd)
         ::sigaction(number, &action, nullptr);
     }
     g_terminal = fd;
-    enter();
+    if (!enter()) {
+        const int why = errno;
+        g_terminal = -1;
+        throw std::system_error(why, std::generic_category(), "tcsetattr");
+    }
 }
 
 RawTerminal::~RawTerminal() {
     restore();
+    g_terminal = -1; // the descriptor may be another file's from here on
 }
 
-void RawTerminal::enter() {
+bool RawTerminal::enter() noexcept {
     termios raw = g_saved;
     ::cfmakeraw(&raw);
     raw.c_cc[VMIN] = 1;
     raw.c_cc[VTIME] = 0;
-    if (::tcsetattr(m_fd, TCSADRAIN, &raw) != 0) {
-        throw std::system_error(errno, std::generic_category(), "tcsetattr");
-    }
+    return setMode(m_fd, raw);
 }
 
 client::TerminalSize terminalSizeOf(int fd) {

@@ -15,8 +15,8 @@ public:
     RawTerminal(const RawTerminal&) = delete;
     RawTerminal& operator=(const RawTerminal&) = delete;
 
-    /// Raw again, after the shell took the terminal back while we were stopped.
-    void enter();
+    /// Raw again, after the shell took the terminal back while we were stopped. False, with errno: it refuses.
+    bool enter() noexcept;
 
 private:
     int m_fd;

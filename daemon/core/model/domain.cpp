@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/domain.hpp"
 
+#include "base/escaping.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -59,6 +61,10 @@ std::string_view nameOf(DomainEvent event) {
         return "agent ready";
     case DomainEvent::StartFailed:
         return "start failed";
+    case DomainEvent::StartCancelled:
+        return "start cancelled";
+    case DomainEvent::FailureDismissed:
+        return "failure dismissed";
     case DomainEvent::StopRequested:
         return "stop requested";
     case DomainEvent::EmulatorGone:
@@ -77,7 +83,7 @@ Status checkSimpleName(std::string_view what, std::string_view name) {
     if (isSimpleName(name)) {
         return {};
     }
-    const std::string shown = name.size() > 40 ? std::string(name.substr(0, 40)) + "…" : std::string(name);
+    const std::string shown = escapeUntrusted(name, 40);
     return fail(ErrorCode::InvalidArgument,
                 "\"" + shown + "\" is not a " + std::string(what) +
                     " name; use a lower-case letter, then up to 30 lower-case letters, digits or dashes");
@@ -114,6 +120,10 @@ std::optional<DomainState> nextState(DomainState state, DomainEvent event) {
         return state == S::Starting ? std::optional(S::Running) : std::nullopt;
     case E::StartFailed:
         return state == S::Starting ? std::optional(S::Failed) : std::nullopt;
+    case E::StartCancelled:
+        return state == S::Starting ? std::optional(S::Stopped) : std::nullopt;
+    case E::FailureDismissed:
+        return state == S::Failed ? std::optional(S::Stopped) : std::nullopt;
     case E::StopRequested:
         return state == S::Running || state == S::Paused ? std::optional(S::Stopping) : std::nullopt;
     case E::EmulatorGone:

@@ -56,6 +56,8 @@ enum class DomainEvent {
     StartRequested,
     AgentReady,
     StartFailed,
+    StartCancelled,
+    FailureDismissed, ///< the user stops what has failed already
     StopRequested,
     EmulatorGone, ///< QEMU ended: wanted after StopRequested, otherwise a failure
     ChannelLost,  ///< the guest broke the protocol, or its channel could not be made again

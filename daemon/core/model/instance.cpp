@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/instance.hpp"
 
+#include "base/escaping.hpp"
 #include "core/model/exec_check.hpp"
 #include "core/model/finding.hpp"
 
@@ -84,7 +85,7 @@ Status checkExecRequest(const ExecRequest& request) {
         size += variable.size() + 4;
         const auto equals = variable.find('=');
         if (equals == std::string::npos || equals == 0 || hasNul(variable)) {
-            return bad("\"" + variable.substr(0, 40) + "\" is not NAME=VALUE");
+            return bad("\"" + escapeUntrusted(variable, 40) + "\" is not NAME=VALUE");
         }
     }
     if (size > kMaxExecBytes) {
@@ -96,7 +97,8 @@ Status checkExecRequest(const ExecRequest& request) {
         return bad("the user name is too long");
     }
     if (!request.cwd.empty() && request.cwd.front() != '/') {
-        return bad("the directory \"" + request.cwd.substr(0, 80) + "\" must begin with / (it is a path in the guest)");
+        return bad("the directory \"" + escapeUntrusted(request.cwd, 80) +
+                   "\" must begin with / (it is a path in the guest)");
     }
     constexpr std::uint32_t kMaxWindow = 10000;
     if (request.rows > kMaxWindow || request.columns > kMaxWindow) {

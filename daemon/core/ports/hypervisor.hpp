@@ -15,6 +15,9 @@ struct ObservedInstance {
     InstanceId id;
     pid_t pid = 0;
     bool isPaused = false;
+    /// Paused because the host's disk was full when the guest wrote; isPaused is set too. It goes on by resume(), and
+    /// writes again what was refused: nobody else resumes it.
+    bool isPausedByFullDisk = false;
 };
 
 /// Starts and ends emulators. Blocking; called from worker threads; thread-safe. An instance is known to the hypervisor
@@ -24,8 +27,8 @@ public:
     virtual ~Hypervisor() = default;
     /// Starts a transient domain; when this returns the emulator runs. Gives its process id.
     virtual Result<pid_t> start(const InstanceSpec& spec) = 0;
-    /// Cuts the power. Returns when the emulator process has ended or the hypervisor says that it is gone; an instance
-    /// that does not exist is success.
+    /// Cuts the power. Success means that no process of the emulator is left; an instance that does not exist is
+    /// success.
     virtual Status destroy(const InstanceId& id) = 0;
     /// All emulators that carry our mark, whatever our records say.
     virtual Result<std::vector<ObservedInstance>> list() = 0;

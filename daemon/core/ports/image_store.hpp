@@ -7,6 +7,7 @@
 #include "core/model/instance.hpp"
 #include "core/model/template.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <sys/types.h>
@@ -23,9 +24,12 @@ public:
     /// NotFound names the template and how to build it.
     virtual Result<InstalledTemplate> find(const std::string& name) = 0;
     /// Copies the built files in, hashes them, writes the manifest, renames into place: either the whole version is
-    /// there afterwards or nothing of it. Older versions that no instance record in `versionsInUse` names are removed.
+    /// there afterwards or nothing of it. From now on it is the newest, whatever the clock says. Older versions go, but
+    /// for the one before (a start that is being prepared may have chosen it) and those that `versionsInUse` names: it
+    /// is asked right before each removal; when it fails, nothing is removed.
+    using VersionsInUse = std::function<Result<std::vector<std::string>>()>;
     virtual Result<InstalledTemplate> install(const TemplateDefinition& definition, const BuiltTemplate& built,
-                                              const std::vector<std::string>& versionsInUse) = 0;
+                                              const VersionsInUse& versionsInUse) = 0;
     /// Removes what an interrupted install left.
     virtual Status removeLeftovers() = 0;
 };
@@ -52,12 +56,23 @@ struct InstanceFiles {
     gid_t emulatorGid = 0; ///< the group that may read templates; emulators run with it
 };
 
+/// A kept home as it lies on the disk. Owner and name are what was noted when it was made: they serve to find the
+/// domain again when the database is lost. None and empty when the note is missing or damaged.
+struct HomeOnDisk {
+    DomainId id;
+    std::optional<uid_t> owner;
+    std::string name;
+
+    bool operator==(const HomeOnDisk&) const = default;
+};
+
 /// Homes of domains and the files of running instances. Blocking, thread-safe.
 class InstanceStore {
 public:
     virtual ~InstanceStore() = default;
-    /// Makes an empty ext4 home disk, root-owned. NoSpace when the disk cannot hold what is written now.
-    virtual Status createHome(const DomainId& domain, Bytes size) = 0;
+    /// Makes an empty ext4 home disk, root-owned, and notes beside it whose it is. NoSpace when the disk cannot hold
+    /// what is written now.
+    virtual Status createHome(const DomainId& domain, uid_t owner, const std::string& name, Bytes size) = 0;
     /// Deleting what is not there is success.
     virtual Status removeHome(const DomainId& domain) = 0;
     /// Makes overlays, token file and runtime folder, owned by the emulator's uid; the kept home changes owner.
@@ -66,7 +81,7 @@ public:
     virtual Status removeInstance(const InstanceId& instance, const std::optional<DomainId>& keptHome) = 0;
     /// What is on disk, for the reconciler.
     virtual Result<std::vector<InstanceId>> instancesOnDisk() = 0;
-    virtual Result<std::vector<DomainId>> homesOnDisk() = 0;
+    virtual Result<std::vector<HomeOnDisk>> homesOnDisk() = 0;
     /// Total and free bytes of the store's file system.
     struct Space {
         Bytes total = 0;

@@ -8,6 +8,7 @@
 #include "core/model/template.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,13 +58,23 @@ public:
     virtual Result<std::vector<InstanceRecord>> all() = 0;
 };
 
+/// Why a definition cannot be used, and whose it is: texts of one user's files must never be shown to another.
+struct DefinitionProblem {
+    Error error;                ///< file:line:column, what, and what to do
+    std::filesystem::path file; ///< or the folder that cannot be read
+    /// The domain's owner: by the folder of users' files, by what an admin's file says when that much can be read.
+    /// None: nobody's, so for root only. Always none for templates.
+    std::optional<uid_t> owner;
+    std::string name; ///< of the domain or the template; empty when a folder is the problem
+};
+
 /// Definitions as files. Blocking, thread-safe.
 class DefinitionStore {
 public:
     virtual ~DefinitionStore() = default;
     struct Loaded {
         std::vector<DomainDefinition> domains;
-        std::vector<Error> problems; ///< at least one per bad file: file:line:column, what, and what to do
+        std::vector<DefinitionProblem> problems; ///< at least one per bad file
     };
     /// Reads /etc/bulkhead/domains.d/NAME.toml and the state folder's domains/UID/NAME.toml.
     virtual Loaded loadDomains() = 0;
@@ -72,7 +83,7 @@ public:
     virtual Status removeDefinition(const DomainDefinition& definition) = 0;
     struct LoadedTemplates {
         std::vector<TemplateDefinition> templates;
-        std::vector<Error> problems;
+        std::vector<DefinitionProblem> problems;
     };
     virtual LoadedTemplates loadTemplates() = 0;
 };

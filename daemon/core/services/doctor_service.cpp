@@ -9,7 +9,11 @@ DoctorService::DoctorService(Probes probes, AccelerationProbe& acceleration, Tem
     , m_templates(templates)
     , m_jobs(jobs) {}
 
-JobId DoctorService::begin(const Caller& caller, bool refresh) {
+Result<JobId> DoctorService::begin(const Caller& caller, bool refresh) {
+    if (refresh && !caller.isRoot()) {
+        return fail(ErrorCode::NotAuthorized,
+                    "testing the acceleration again needs root: sudo bulkhead doctor --refresh");
+    }
     auto probes = m_probes.forEverybody;
     if (caller.isRoot()) {
         probes.insert(probes.end(), m_probes.forRoot.begin(), m_probes.forRoot.end());

@@ -19,8 +19,9 @@ public:
     };
     /// All must outlive this.
     DoctorService(Probes probes, AccelerationProbe& acceleration, TemplateStore& templates, JobService& jobs);
-    /// `refresh` runs what is otherwise remembered (the boot self-test) again; that takes up to 10 s.
-    JobId begin(const Caller& caller, bool refresh);
+    /// `refresh` runs what is otherwise remembered (the boot self-test) again; that takes up to 10 s and decides for
+    /// everybody, so it is root's.
+    Result<JobId> begin(const Caller& caller, bool refresh);
 
 private:
     void testAccelerationAgain();

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/services/domain_service.hpp"
 
+#include "base/escaping.hpp"
 #include "base/log.hpp"
 #include "base/scope_guard.hpp"
 #include "core/model/exec_check.hpp"
 #include "core/services/template_service.hpp"
+
+#include <algorithm>
 
 namespace bulkhead::core {
 namespace {
@@ -19,7 +22,7 @@ Status checkOptions(const CreateOptions& options) {
     }
     if (options.egress != "none") {
         return fail(ErrorCode::InvalidArgument,
-                    "egress profile \"" + options.egress.substr(0, 40) +
+                    "egress profile \"" + escapeUntrusted(options.egress, 40) +
                         "\" is not there; the only profile of this version is none (no network at all)");
     }
     if (options.homeSize && (*options.homeSize < kSmallestHome || *options.homeSize > kLargestHome)) {
@@ -52,28 +55,43 @@ DomainService::DomainService(Ports ports, DomainTable& table, TemplateService& t
     , m_lifecycle(lifecycle)
     , m_jobs(jobs) {}
 
-Status DomainService::checkSize(const std::string& templateName, const std::string& size) {
-    const auto info = m_templates.find(templateName);
-    if (!info) {
-        return fail(info.error());
-    }
-    if (size.empty() || info->definition.sizes.contains(size)) {
-        return {};
+Result<TemplateInfo> DomainService::checkTemplate(const std::string& templateName, const std::string& size) {
+    auto info = m_templates.find(templateName);
+    if (!info || size.empty() || info->definition.sizes.contains(size)) {
+        return info;
     }
     std::string names;
     for (const auto& [name, value] : info->definition.sizes) {
         names += (names.empty() ? "" : ", ") + name;
     }
-    return fail(ErrorCode::InvalidArgument,
-                "template \"" + templateName + "\" has no size \"" + size.substr(0, 40) + "\"; there are: " + names);
+    return fail(ErrorCode::InvalidArgument, "template \"" + templateName + "\" has no size \"" +
+                                                escapeUntrusted(size, 40) + "\"; there are: " + names);
+}
+
+Status DomainService::checkQuota(const Caller& caller, DomainKind kind) const {
+    const bool isDisposable = kind == DomainKind::Disposable;
+    const auto entries = m_table.all();
+    const auto count = std::count_if(entries.begin(), entries.end(), [&](const DomainEntry& entry) {
+        return entry.record.owner == caller.uid && (entry.record.kind == DomainKind::Disposable) == isDisposable;
+    });
+    const unsigned most = isDisposable ? kMostDisposables : kMostDomains;
+    if (caller.isRoot() || count < most) {
+        return {};
+    }
+    return fail(ErrorCode::LimitExceeded, "you have " + std::to_string(most) +
+                                              (isDisposable ? " disposables already; wait for one to end"
+                                                            : " domains already; remove one first"));
 }
 
 Result<DomainId> DomainService::create(const Caller& caller, const std::string& name, const CreateOptions& options) {
-    for (auto& checked :
-         {checkDomainName(name), checkOptions(options), checkSize(options.templateName, options.size)}) {
+    for (auto& checked : {checkDomainName(name), checkOptions(options), checkQuota(caller, DomainKind::App)}) {
         if (!checked) {
             return fail(checked.error());
         }
+    }
+    const auto chosen = checkTemplate(options.templateName, options.size);
+    if (!chosen) {
+        return fail(chosen.error());
     }
     DomainRecord record;
     record.id = randomId<DomainId>();
@@ -90,11 +108,8 @@ Result<DomainId> DomainService::create(const Caller& caller, const std::string& 
     }
     ScopeGuard undoRecord([&] { [[maybe_unused]] const auto gone = m_ports.domains.remove(record.id); });
 
-    auto homeSize = options.homeSize;
-    if (!homeSize) {
-        homeSize = m_templates.find(options.templateName)->definition.homeSize;
-    }
-    if (auto made = m_ports.store.createHome(record.id, *homeSize); !made) {
+    const Bytes homeSize = options.homeSize.value_or(chosen->definition.homeSize);
+    if (auto made = m_ports.store.createHome(record.id, record.owner, record.name, homeSize); !made) {
         return fail(made.error().in("home disk of domain \"" + name + "\""));
     }
     ScopeGuard undoHome([&] { [[maybe_unused]] const auto gone = m_ports.store.removeHome(record.id); });
@@ -133,7 +148,10 @@ Result<DomainId> DomainService::create(const Caller& caller, const std::string& 
 Result<DomainId> DomainService::createDisposable(const Caller& caller, const std::string& templateName,
                                                  const std::string& size) {
     const std::string chosen = templateName.empty() ? CreateOptions{}.templateName : templateName;
-    if (auto checked = checkSize(chosen, size); !checked) {
+    if (auto checked = checkTemplate(chosen, size); !checked) {
+        return fail(checked.error());
+    }
+    if (auto checked = checkQuota(caller, DomainKind::Disposable); !checked) {
         return fail(checked.error());
     }
     DomainEntry entry;
@@ -156,6 +174,7 @@ Result<DomainId> DomainService::createDisposable(const Caller& caller, const std
         return fail(inserted.error());
     }
     if (auto inserted = m_table.insert(std::move(entry)); !inserted) {
+        [[maybe_unused]] const auto gone = m_ports.domains.remove(id);
         return fail(inserted.error());
     }
     return id;
@@ -172,7 +191,7 @@ Result<DomainEntry> DomainService::find(const Caller& caller, const DomainId& id
 Result<DomainEntry> DomainService::findByName(const Caller& caller, const std::string& name) {
     auto entry = m_table.findByName(caller.uid, name);
     if (!entry) {
-        return noSuchDomain(name.substr(0, 40));
+        return noSuchDomain(escapeUntrusted(name, 40));
     }
     return std::move(*entry);
 }
@@ -216,12 +235,16 @@ Result<JobId> DomainService::remove(const Caller& caller, const DomainId& id, bo
         if (!domain) {
             return noSuchDomain();
         }
-        // From here on it is finished, by us or by the reconciler.
+        // Until it is ended nothing is taken away: a failure or a crash here means that it was not removed.
+        if (auto ended = m_lifecycle.endInstance(*domain, {.force = true, .grace = {}}); !ended) {
+            return fail(ended.error().in("removing domain \"" + domain->record.name + "\""));
+        }
+        // From here on it is finished: by us, by the next try, or by the reconciler.
         if (auto marked = m_ports.domains.setPhase(id, DomainRecord::Phase::Removing); !marked) {
             return fail(marked.error());
         }
-        const auto removed = m_lifecycle.endInstance(*domain, {.force = true, .grace = {}})
-                                 .and_then([&] { return m_ports.definitions.removeDefinition(domain->definition); })
+        m_table.markRemoving(id);
+        const auto removed = m_ports.definitions.removeDefinition(domain->definition)
                                  .and_then([&] { return m_ports.store.removeHome(id); })
                                  .and_then([&] { return m_ports.domains.remove(id); });
         if (!removed) {
@@ -239,6 +262,9 @@ Result<ExecStreams> DomainService::exec(const Caller& caller, const DomainId& id
     const auto entry = find(caller, id);
     if (!entry) {
         return fail(entry.error());
+    }
+    if (entry->record.phase == DomainRecord::Phase::Removing) {
+        return fail(ErrorCode::WrongState, "domain \"" + entry->record.name + "\" is being removed");
     }
     if (entry->state != DomainState::Running || !entry->instance) {
         return fail(ErrorCode::WrongState, "domain \"" + entry->record.name + "\" is " +

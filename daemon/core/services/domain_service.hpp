@@ -19,6 +19,7 @@
 namespace bulkhead::core {
 
 class TemplateService;
+struct TemplateInfo;
 
 /// The user's words for a new domain; checked here.
 struct CreateOptions {
@@ -34,6 +35,10 @@ struct CreateOptions {
 /// belongs to others is NotFound. Thread-safe, blocking.
 class DomainService {
 public:
+    /// Per user but root.
+    static constexpr unsigned kMostDomains = 64;
+    static constexpr unsigned kMostDisposables = 16;
+
     struct Ports {
         DomainRepository& domains;
         DefinitionStore& definitions;
@@ -58,7 +63,8 @@ public:
     unsigned runningExecs(const DomainEntry& entry);
 
 private:
-    Status checkSize(const std::string& templateName, const std::string& size);
+    Result<TemplateInfo> checkTemplate(const std::string& templateName, const std::string& size);
+    [[nodiscard]] Status checkQuota(const Caller& caller, DomainKind kind) const;
 
     Ports m_ports;
     DomainTable& m_table;

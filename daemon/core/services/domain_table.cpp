@@ -114,6 +114,13 @@ void DomainTable::setInstance(const DomainId& id, std::optional<InstanceRecord> 
     }
 }
 
+void DomainTable::markRemoving(const DomainId& id) {
+    const std::lock_guard lock(m_mutex);
+    if (const auto found = m_entries.find(id); found != m_entries.end()) {
+        found->second.record.phase = DomainRecord::Phase::Removing;
+    }
+}
+
 void DomainTable::setWaitingClient(const DomainId& id, const std::string& busName) {
     const std::lock_guard lock(m_mutex);
     if (const auto found = m_entries.find(id); found != m_entries.end()) {
@@ -132,16 +139,6 @@ Result<DomainTable::Operation> DomainTable::beginOperation(const DomainId& id, c
     if (!isFree) {
         return fail(ErrorCode::Busy, "domain \"" + entry->second.record.name + "\" is busy (" + m_operations[id] +
                                          "); try again after it");
-    }
-    m_operations.emplace(id, what);
-    return Operation(this, id);
-}
-
-std::optional<DomainTable::Operation> DomainTable::waitForOperation(const DomainId& id, const std::string& what) {
-    std::unique_lock lock(m_mutex);
-    m_operationEnded.wait(lock, [&] { return !m_operations.contains(id); });
-    if (!m_entries.contains(id)) {
-        return std::nullopt;
     }
     m_operations.emplace(id, what);
     return Operation(this, id);

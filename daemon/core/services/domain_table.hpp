@@ -52,6 +52,8 @@ public:
     /// For the reconciler: sets what was found.
     void restore(const DomainId& id, DomainState state, const std::string& reason);
     void setInstance(const DomainId& id, std::optional<InstanceRecord> instance);
+    /// From now on it can only be removed.
+    void markRemoving(const DomainId& id);
     void setWaitingClient(const DomainId& id, const std::string& busName);
 
     /// One operation per domain at a time. Busy names the operation that runs.
@@ -76,8 +78,6 @@ public:
     /// `patience`: how long it waits for the one that runs.
     Result<Operation> beginOperation(const DomainId& id, const std::string& what,
                                      std::chrono::milliseconds patience = std::chrono::milliseconds(0));
-    /// Waits until the domain's present operation has ended; for events that must not be lost.
-    std::optional<Operation> waitForOperation(const DomainId& id, const std::string& what);
 
 private:
     EventSink& m_events;

@@ -116,11 +116,12 @@ Status InstanceLauncher::ensureHome(const DomainEntry& domain, Bytes size) {
     if (!homes) {
         return fail(homes.error());
     }
-    if (std::find(homes->begin(), homes->end(), domain.record.id) != homes->end()) {
+    if (std::any_of(homes->begin(), homes->end(),
+                    [&](const HomeOnDisk& home) { return home.id == domain.record.id; })) {
         return {};
     }
     // A domain that an admin's file declares gets its home at its first start.
-    return m_ports.store.createHome(domain.record.id, size);
+    return m_ports.store.createHome(domain.record.id, domain.record.owner, domain.record.name, size);
 }
 
 Status InstanceLauncher::chooseTransport(InstanceRecord& record) {

@@ -4,10 +4,12 @@
 #include "base/log.hpp"
 #include "core/services/worker_pool.hpp"
 
+#include <algorithm>
+
 namespace bulkhead::core {
 namespace {
 
-constexpr std::int64_t kKeepEndedSeconds = 60;
+constexpr std::chrono::seconds kKeepEnded{60};
 constexpr std::chrono::milliseconds kProgressInterval{100};
 
 } // namespace
@@ -26,10 +28,9 @@ std::string_view nameOf(JobState state) {
     return "unknown";
 }
 
-JobService::JobService(WorkerPool& workers, EventSink& events, Clock& clock)
+JobService::JobService(WorkerPool& workers, EventSink& events)
     : m_workers(workers)
-    , m_events(events)
-    , m_clock(clock) {}
+    , m_events(events) {}
 
 std::shared_ptr<JobService::Job> JobService::add(std::string kind, uid_t owner) {
     // Shared: the map forgets an old job while its worker may still hold it.
@@ -43,7 +44,22 @@ std::shared_ptr<JobService::Job> JobService::add(std::string kind, uid_t owner) 
     return job;
 }
 
-JobId JobService::begin(std::string kind, uid_t owner, JobBody body) {
+Status JobService::checkLimit(uid_t owner) {
+    const std::lock_guard lock(m_mutex);
+    const auto running = std::count_if(m_jobs.begin(), m_jobs.end(), [owner](const auto& entry) {
+        return entry.second->info.owner == owner && entry.second->info.state == JobState::Running;
+    });
+    if (owner != 0 && running >= kMostRunning) {
+        return fail(ErrorCode::LimitExceeded,
+                    "you have " + std::to_string(kMostRunning) + " jobs running already; wait for one to end");
+    }
+    return {};
+}
+
+Result<JobId> JobService::begin(std::string kind, uid_t owner, JobBody body) {
+    if (auto checked = checkLimit(owner); !checked) {
+        return fail(checked.error());
+    }
     auto job = add(std::move(kind), owner);
     m_workers.post([this, job, body = std::move(body)] {
         const JobContext context(job->stop.get_token(), [this, job](const std::string& phase, double fraction) {
@@ -63,7 +79,7 @@ JobId JobService::finished(std::string kind, uid_t owner, JobResult result) {
 void JobService::end(const std::shared_ptr<Job>& job, Result<JobResult> result) {
     {
         const std::lock_guard lock(m_mutex);
-        job->endedAt = m_clock.now();
+        job->endedAt = std::chrono::steady_clock::now();
         job->info.fraction = 1;
         if (result) {
             job->info.state = JobState::Succeeded;
@@ -132,10 +148,23 @@ std::vector<JobId> JobService::known() {
 }
 
 void JobService::forgetOld() {
-    const auto now = m_clock.now();
+    // Not the wall clock: a step of it must not forget what has just ended.
+    const auto now = std::chrono::steady_clock::now();
     std::erase_if(m_jobs, [now](const auto& entry) {
-        return entry.second->info.state != JobState::Running && now - entry.second->endedAt > kKeepEndedSeconds;
+        return entry.second->info.state != JobState::Running && now - entry.second->endedAt > kKeepEnded;
     });
+    std::map<uid_t, std::vector<std::shared_ptr<Job>>> endedOf;
+    for (const auto& [id, job] : m_jobs) {
+        if (job->info.state != JobState::Running && job->info.owner != 0) {
+            endedOf[job->info.owner].push_back(job);
+        }
+    }
+    for (auto& [owner, ended] : endedOf) {
+        std::sort(ended.begin(), ended.end(), [](const auto& a, const auto& b) { return a->endedAt > b->endedAt; });
+        for (std::size_t i = kMostRemembered; i < ended.size(); ++i) {
+            m_jobs.erase(ended[i]->info.id);
+        }
+    }
 }
 
 } // namespace bulkhead::core

@@ -66,10 +66,14 @@ using JobBody = std::function<Result<JobResult>(const JobContext&)>;
 /// Long operations with progress and cancel. Thread-safe. An ended job can be described for a minute.
 class JobService {
 public:
-    JobService(WorkerPool& workers, EventSink& events, Clock& clock);
+    JobService(WorkerPool& workers, EventSink& events);
 
-    /// Runs `body` on a worker.
-    JobId begin(std::string kind, uid_t owner, JobBody body);
+    /// Per user but root: jobs that run at once, and ended ones that are remembered.
+    static constexpr unsigned kMostRunning = 16;
+    static constexpr unsigned kMostRemembered = 64;
+
+    /// Runs `body` on a worker. LimitExceeded when the owner has kMostRunning.
+    Result<JobId> begin(std::string kind, uid_t owner, JobBody body);
     /// A job that has ended before it began, so that callers have one way to get an answer.
     JobId finished(std::string kind, uid_t owner, JobResult result);
     /// NotFound also for jobs of others.
@@ -82,18 +86,18 @@ private:
     struct Job {
         JobInfo info;
         std::stop_source stop;
-        std::int64_t endedAt = 0;
+        std::chrono::steady_clock::time_point endedAt{};
         std::chrono::steady_clock::time_point lastProgress{};
     };
 
     std::shared_ptr<Job> add(std::string kind, uid_t owner);
+    [[nodiscard]] Status checkLimit(uid_t owner);
     void end(const std::shared_ptr<Job>& job, Result<JobResult> result);
     void progress(const std::shared_ptr<Job>& job, const std::string& phase, double fraction);
     void forgetOld();
 
     WorkerPool& m_workers;
     EventSink& m_events;
-    Clock& m_clock;
     std::mutex m_mutex; ///< guards m_jobs and every Job in it
     std::map<JobId, std::shared_ptr<Job>> m_jobs;
 };

@@ -2,6 +2,7 @@
 #include "core/services/lifecycle_service.hpp"
 
 #include "base/log.hpp"
+#include "base/scope_guard.hpp"
 #include "core/services/emulator_monitor.hpp"
 #include "core/services/instance_launcher.hpp"
 #include "core/services/worker_pool.hpp"
@@ -12,12 +13,14 @@ namespace bulkhead::core {
 namespace {
 
 constexpr std::chrono::milliseconds kFirstLook{200};
+/// What the guest may need behind its grace: the last KILL, the sync of what it had not written, the power off.
+constexpr std::chrono::seconds kPowerOffTime{30};
 
 } // namespace
 
 LifecycleService::LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances,
                                    GuestLinks& links, InstanceLauncher& launcher, EmulatorMonitor& monitor,
-                                   JobService& jobs, WorkerPool& workers, Patience patience)
+                                   JobService& jobs, WorkerPool& cleanUps, Patience patience)
     : m_table(table)
     , m_domains(domains)
     , m_instances(instances)
@@ -25,8 +28,10 @@ LifecycleService::LifecycleService(DomainTable& table, DomainRepository& domains
     , m_launcher(launcher)
     , m_monitor(monitor)
     , m_jobs(jobs)
-    , m_workers(workers)
+    , m_cleanUps(cleanUps)
     , m_patience(patience) {}
+
+// ---- what users ask for --------------------------------------------------------------------------------------------
 
 Result<JobId> LifecycleService::start(const Caller& caller, const DomainId& id) {
     const auto entry = m_table.find(id);
@@ -39,14 +44,18 @@ Result<JobId> LifecycleService::start(const Caller& caller, const DomainId& id) 
     return m_jobs.begin("start", caller.uid, [this, id](const JobContext& job) { return runStart(id, job); });
 }
 
-JobId LifecycleService::startDisposable(const Caller& caller, const DomainId& id) {
-    return m_jobs.begin("start-disposable", caller.uid, [this, id](const JobContext& job) -> Result<JobResult> {
-        auto started = runStart(id, job);
+Result<JobId> LifecycleService::startDisposable(const Caller& caller, const DomainId& id) {
+    auto job = m_jobs.begin("start-disposable", caller.uid, [this, id](const JobContext& context) {
+        auto started = runStart(id, context);
         if (!started) {
             removeDisposable(id, "its start failed");
         }
         return started;
     });
+    if (!job) {
+        removeDisposable(id, "too many jobs of its owner");
+    }
+    return job;
 }
 
 Result<JobResult> LifecycleService::runStart(const DomainId& id, const JobContext& job) {
@@ -62,40 +71,69 @@ Result<JobResult> LifecycleService::runStart(const DomainId& id, const JobContex
     if (entry->state == DomainState::Running) {
         return JobResult(id);
     }
+    const std::string name = "domain \"" + entry->record.name + "\"";
+    if (entry->record.phase == DomainRecord::Phase::Removing) {
+        return fail(ErrorCode::WrongState, name + " is being removed");
+    }
     if (!entry->definitionProblem.empty()) {
-        return fail(ErrorCode::InvalidArgument,
-                    "domain \"" + entry->record.name + "\" cannot start: " + entry->definitionProblem);
+        return fail(ErrorCode::InvalidArgument, name + " cannot start: " + entry->definitionProblem);
     }
     if (entry->instance && !hasEmulator(entry->state)) {
         if (auto cleaned = cleanUp(*entry); !cleaned) {
-            return fail(cleaned.error().in("what is left of the last run of domain \"" + entry->record.name + "\""));
+            return fail(cleaned.error().in("what is left of the last run of " + name));
         }
     }
     if (auto applied = m_table.apply(id, DomainEvent::StartRequested); !applied) {
         return fail(applied.error());
     }
-    const auto launched = m_launcher.launch(*entry, job);
-    if (!launched) {
-        const auto& message = launched.error().message;
-        // A start that the user took back is no failure of the domain's.
-        const bool isCancelled = launched.error().code == ErrorCode::Cancelled;
-        [[maybe_unused]] const auto told =
-            m_table.apply(id, DomainEvent::StartFailed, isCancelled ? "the start was cancelled" : message);
-        if (auto kept = m_domains.setLastFailure(id, message); !kept) {
-            log::error("cannot record a failed start", {{"DOMAIN", id.text()}, {"ERROR", kept.error().message}});
-        }
-        cleanUpLater(id);
+
+    // Cancelled by the job's owner, or because the domain is to go.
+    std::stop_source cancel;
+    const std::stop_callback byJob(job.cancelToken(), [&cancel] { cancel.request_stop(); });
+    {
+        const std::lock_guard lock(m_mutex);
+        m_starts[id] = cancel;
+    }
+    const ScopeGuard forget([&] {
+        const std::lock_guard lock(m_mutex);
+        m_starts.erase(id);
+    });
+    if (auto launched = m_launcher.launch(*entry, JobContext(cancel.get_token(), job.progress())); !launched) {
+        afterFailedStart(id, launched.error());
         return fail(launched.error());
     }
     if (auto applied = m_table.apply(id, DomainEvent::AgentReady); !applied) {
         return fail(applied.error());
     }
     if (!entry->record.lastFailure.empty()) {
-        if (auto kept = m_domains.setLastFailure(id, {}); !kept) {
-            log::error("cannot clear a failure", {{"DOMAIN", id.text()}, {"ERROR", kept.error().message}});
-        }
+        rememberFailure(id, {});
     }
     return JobResult(id);
+}
+
+void LifecycleService::afterFailedStart(const DomainId& id, const Error& error) {
+    // A start that was taken back is no failure of the domain's.
+    if (error.code == ErrorCode::Cancelled) {
+        [[maybe_unused]] const auto told = m_table.apply(id, DomainEvent::StartCancelled);
+    } else {
+        [[maybe_unused]] const auto told = m_table.apply(id, DomainEvent::StartFailed, error.message);
+        rememberFailure(id, error.message);
+    }
+    if (const auto entry = m_table.find(id); entry && entry->instance) {
+        cleanUpLater(id);
+    }
+}
+
+void LifecycleService::cancelStart(const DomainId& id) {
+    std::stop_source cancel(std::nostopstate);
+    {
+        const std::lock_guard lock(m_mutex);
+        if (const auto found = m_starts.find(id); found != m_starts.end()) {
+            cancel = found->second;
+        }
+    }
+    // Outside the lock: stop callbacks run here, in this thread.
+    cancel.request_stop();
 }
 
 Result<JobId> LifecycleService::stop(const Caller& caller, const DomainId& id, StopOptions options) {
@@ -106,100 +144,191 @@ Result<JobId> LifecycleService::stop(const Caller& caller, const DomainId& id, S
     if (entry->state == DomainState::Stopped) {
         return m_jobs.finished("stop", caller.uid, id);
     }
-    return m_jobs.begin("stop", caller.uid, [this, id, options](const JobContext& job) -> Result<JobResult> {
-        job.report("Shutting down");
-        bool isDisposable = false;
-        {
-            const auto operation = m_table.beginOperation(id, "stop");
-            if (!operation) {
-                return fail(operation.error());
-            }
-            const auto current = m_table.find(id);
-            if (!current) {
-                return fail(ErrorCode::NotFound, "no such domain");
-            }
-            isDisposable = current->record.kind == DomainKind::Disposable;
-            if (auto ended = endInstance(*current, options); !ended) {
-                return fail(ended.error());
-            }
+    return m_jobs.begin("stop", caller.uid,
+                        [this, id, options](const JobContext& job) { return runStop(id, options, job); });
+}
+
+Result<JobResult> LifecycleService::runStop(const DomainId& id, StopOptions options, const JobContext& job) {
+    job.report("Shutting down");
+    if (options.force) {
+        cancelStart(id);
+    }
+    {
+        const auto operation =
+            m_table.beginOperation(id, "stop", options.force ? m_patience.busy : std::chrono::milliseconds(0));
+        if (!operation) {
+            return fail(operation.error());
         }
-        if (isDisposable) {
-            removeDisposable(id, "stopped");
+        const auto entry = m_table.find(id);
+        if (!entry) {
+            return fail(ErrorCode::NotFound, "no such domain");
         }
-        return JobResult(id);
-    });
+        if (entry->record.kind != DomainKind::Disposable) {
+            return endInstance(*entry, options).map([&] { return JobResult(id); });
+        }
+    }
+    removeDisposable(id, "stopped by its owner");
+    return JobResult(id);
 }
 
 Status LifecycleService::endInstance(const DomainEntry& entry, StopOptions options) {
     const DomainId& id = entry.record.id;
-    if (entry.state == DomainState::Failed && !entry.instance) {
-        m_table.restore(id, DomainState::Stopped, {});
-        return {};
+    if (entry.state == DomainState::Failed) {
+        rememberFailure(id, {});
     }
     if (!entry.instance) {
-        return {};
+        return entry.state == DomainState::Failed ? m_table.apply(id, DomainEvent::FailureDismissed) : Status{};
     }
     const InstanceRecord instance = *entry.instance;
-    // The intent first: a daemon that dies now goes on with it at its next start.
+    // The intent first: a daemon that dies now goes on with it at its next start. But a full disk must not keep
+    // anything from being stopped: what is recorded as running and does not run is settled by the reconciler as well.
     if (auto recorded = m_instances.setPhase(instance.id, InstancePhase::Stopping); !recorded) {
-        return recorded;
+        log::warning("a stop cannot be recorded", {{"DOMAIN", id.text()}, {"ERROR", recorded.error().message}});
     }
     if (entry.state == DomainState::Running || entry.state == DomainState::Paused) {
         if (auto applied = m_table.apply(id, DomainEvent::StopRequested); !applied) {
             return applied;
         }
     }
-    // A disposable's disks are thrown away: nothing to shut down in order for.
-    const bool isOrderly = !options.force && entry.record.kind != DomainKind::Disposable;
+    // A disposable's disks are thrown away: nothing to shut down in order for. A paused guest cannot.
+    const bool isOrderly =
+        !options.force && entry.record.kind != DomainKind::Disposable && entry.state == DomainState::Running;
     if (isOrderly) {
-        if (auto asked = m_links.shutdown(instance.id, options.grace); asked) {
-            if (!m_monitor.waitGone(instance.id, options.grace + std::chrono::seconds(5))) {
-                log::warning("the guest did not power off in time; cutting the power", {{"DOMAIN", id.text()}});
-            }
-        } else {
+        if (auto asked = m_links.shutdown(instance.id, options.grace); !asked) {
             log::warning("the guest could not be asked to power off; cutting the power",
                          {{"DOMAIN", id.text()}, {"ERROR", asked.error().message}});
+        } else if (!m_monitor.waitGone(instance.id, options.grace + kPowerOffTime)) {
+            log::warning("the guest did not power off in time; cutting the power", {{"DOMAIN", id.text()}});
         }
     }
-    const auto ended = m_launcher.tearDown(instance, InstanceLauncher::keptHomeOf(entry));
-    if (!ended) {
+    if (auto ended = cleanUp(entry); !ended) {
         cleanUpLater(id);
         return fail(ended.error().in("stopping domain \"" + entry.record.name + "\""));
     }
-    m_table.setInstance(id, std::nullopt);
-    if (entry.state == DomainState::Failed) {
-        m_table.restore(id, DomainState::Stopped, {});
-        return {};
+    return m_table.apply(id, entry.state == DomainState::Failed ? DomainEvent::FailureDismissed
+                                                                : DomainEvent::EmulatorGone);
+}
+
+// ---- what must happen all the same ---------------------------------------------------------------------------------
+
+Status LifecycleService::cleanUp(const DomainEntry& entry) {
+    if (auto ended = m_launcher.tearDown(*entry.instance, InstanceLauncher::keptHomeOf(entry)); !ended) {
+        return ended;
     }
-    return m_table.apply(id, DomainEvent::EmulatorGone);
+    m_table.setInstance(entry.record.id, std::nullopt);
+    return {};
+}
+
+void LifecycleService::rememberFailure(const DomainId& id, const std::string& reason) {
+    if (auto kept = m_domains.setLastFailure(id, reason); !kept) {
+        log::error("cannot record why a domain failed", {{"DOMAIN", id.text()}, {"ERROR", kept.error().message}});
+    }
 }
 
 void LifecycleService::removeDisposable(const DomainId& id, const std::string& why) {
-    const auto operation = m_table.waitForOperation(id, "removal");
+    {
+        const std::lock_guard lock(m_mutex);
+        if (!m_removals.insert(id).second) {
+            return;
+        }
+    }
+    m_cleanUps.post([this, id, why] { tryToRemove(id, why); });
+}
+
+void LifecycleService::tryToRemove(const DomainId& id, const std::string& why) {
+    const auto again = [&](std::chrono::milliseconds delay) {
+        m_cleanUps.postAfter(delay, [this, id, why] { tryToRemove(id, why); });
+    };
+    const auto done = [&] {
+        const std::lock_guard lock(m_mutex);
+        m_removals.erase(id);
+    };
+    cancelStart(id);
+    const auto operation = m_table.beginOperation(id, "removal");
     if (!operation) {
-        return;
+        return operation.error().code == ErrorCode::NotFound ? done() : again(m_patience.lookAgain);
     }
     const auto entry = m_table.find(id);
     if (!entry) {
-        return;
+        return done();
     }
+    m_table.markRemoving(id);
     if (auto marked = m_domains.setPhase(id, DomainRecord::Phase::Removing); !marked) {
-        log::error("cannot record a removal", {{"DOMAIN", id.text()}, {"ERROR", marked.error().message}});
+        log::warning("a removal cannot be recorded", {{"DOMAIN", id.text()}, {"ERROR", marked.error().message}});
     }
-    auto ended = endInstance(*entry, {.force = true, .grace = {}});
-    if (ended) {
-        ended = m_domains.remove(id);
-    }
-    if (!ended) {
+    const auto removed = (entry->instance ? cleanUp(*entry) : Status{}).and_then([&] { return m_domains.remove(id); });
+    if (!removed) {
         log::error("a disposable could not be removed whole; it is tried again",
-                   {{"DOMAIN", id.text()}, {"ERROR", ended.error().message}});
-        m_table.restore(id, DomainState::Failed, "removal failed: " + ended.error().message);
-        cleanUpLater(id);
-        return;
+                   {{"DOMAIN", id.text()}, {"ERROR", removed.error().message}});
+        return again(m_patience.retry);
     }
     log::info("disposable removed", {{"DOMAIN", id.text()}, {"WHY", why}});
     m_table.erase(id);
+    done();
 }
+
+void LifecycleService::cleanUpLater(const DomainId& id) {
+    m_cleanUps.postAfter(m_patience.retry, [this, id] { tryToCleanUp(id); });
+}
+
+void LifecycleService::tryToCleanUp(const DomainId& id) {
+    const auto operation = m_table.beginOperation(id, "clean-up");
+    if (!operation) {
+        if (operation.error().code != ErrorCode::NotFound) {
+            m_cleanUps.postAfter(m_patience.lookAgain, [this, id] { tryToCleanUp(id); });
+        }
+        return;
+    }
+    const auto entry = m_table.find(id);
+    const bool isLeftOver =
+        entry && entry->instance && (entry->state == DomainState::Stopping || !hasEmulator(entry->state));
+    if (!isLeftOver) {
+        return;
+    }
+    if (auto ended = cleanUp(*entry); !ended) {
+        cleanUpLater(id);
+        return;
+    }
+    log::notice("what was left of a domain is cleaned up", {{"DOMAIN", id.text()}});
+    if (entry->state == DomainState::Stopping) {
+        [[maybe_unused]] const auto told = m_table.apply(id, DomainEvent::EmulatorGone);
+    }
+}
+
+void LifecycleService::failRunning(const InstanceId& instance, DomainEvent event, const std::string& reason) {
+    const auto found = m_table.findByInstance(instance);
+    if (!found) {
+        return;
+    }
+    const DomainId id = found->record.id;
+    if (found->record.kind == DomainKind::Disposable) {
+        removeDisposable(id, reason);
+        return;
+    }
+    const auto operation = m_table.beginOperation(id, "clean-up");
+    if (!operation) {
+        m_cleanUps.postAfter(m_patience.lookAgain,
+                             [this, instance, event, reason] { failRunning(instance, event, reason); });
+        return;
+    }
+    const auto entry = m_table.find(id);
+    // An operation that was under way (a stop, a failed start) has dealt with it.
+    if (!entry || !entry->instance || entry->instance->id != instance) {
+        return;
+    }
+    if (entry->state == DomainState::Running || entry->state == DomainState::Paused) {
+        log::warning("domain failed", {{"DOMAIN", id.text()}, {"INSTANCE", instance.text()}, {"REASON", reason}});
+        rememberFailure(id, reason);
+        [[maybe_unused]] const auto told = m_table.apply(id, event, reason);
+    }
+    if (auto ended = cleanUp(*entry); !ended) {
+        log::error("cleaning up after a failed domain did not end well; it is tried again",
+                   {{"DOMAIN", id.text()}, {"ERROR", ended.error().message}});
+        cleanUpLater(id);
+    }
+}
+
+// ---- events --------------------------------------------------------------------------------------------------------
 
 void LifecycleService::onExecFinished(const InstanceId& instance, std::uint64_t exec, unsigned remaining) {
     const auto entry = m_table.findByInstance(instance);
@@ -207,41 +336,51 @@ void LifecycleService::onExecFinished(const InstanceId& instance, std::uint64_t 
         return;
     }
     log::info("program ended", {{"INSTANCE", instance.text()}, {"EXEC", std::to_string(exec)}});
-    m_workers.post([this, id = entry->record.id] { removeDisposable(id, "its program ended"); });
+    removeDisposable(entry->record.id, "its program ended");
 }
 
 void LifecycleService::onLinkLost(const InstanceId& instance, const LinkLoss& loss) {
-    m_workers.post([this, instance, loss] { handleLostLink(instance, loss); });
+    // A line that ended because the emulator ended is told by onEmulatorGone(), mostly at once.
+    m_cleanUps.postAfter(std::min(m_patience.settle, kFirstLook),
+                         [this, instance, loss] { handleLostLink(instance, loss); });
 }
 
 void LifecycleService::handleLostLink(const InstanceId& instance, const LinkLoss& loss) {
-    // A line that ends because the emulator ended is told by onEmulatorGone(); the word of it mostly comes at once.
-    if (m_monitor.waitGone(instance, std::min(m_patience.settle, kFirstLook))) {
-        return;
-    }
     const auto found = m_table.findByInstance(instance);
-    if (!found) {
+    if (!found || !m_monitor.isAlive(instance)) {
         return;
     }
-    const bool isDisposable = found->record.kind == DomainKind::Disposable;
-    if (!loss.isViolation && isDisposable && m_links.runningExecs(instance) > 0) {
-        removeDisposable(found->record.id, "the channel to its program was lost: " + loss.reason);
-        return;
+    const DomainId& id = found->record.id;
+    std::string reason = loss.reason;
+    if (!loss.isViolation) {
+        if (found->record.kind == DomainKind::Disposable && m_links.runningExecs(instance) > 0) {
+            removeDisposable(id, "the channel to its program was lost: " + loss.reason);
+            return;
+        }
+        const auto operation = m_table.beginOperation(id, "a new channel");
+        if (!operation) {
+            m_cleanUps.postAfter(m_patience.lookAgain, [this, instance, loss] { handleLostLink(instance, loss); });
+            return;
+        }
+        const auto entry = m_table.find(id);
+        if (!entry || !entry->instance || entry->instance->id != instance || !hasEmulator(entry->state)) {
+            return; // another operation has ended it
+        }
+        const auto reconnected = reconnect(instance, loss);
+        if (reconnected) {
+            return;
+        }
+        reason = reconnected.error().message;
     }
-    const Status reconnected =
-        loss.isViolation ? fail(ErrorCode::GuestFailure, loss.reason) : reconnect(found->record.id, instance, loss);
-    if (reconnected || m_monitor.waitGone(instance, m_patience.settle)) {
-        return;
-    }
-    failRunning(instance, DomainEvent::ChannelLost, reconnected.error().message);
+    m_cleanUps.postAfter(m_patience.settle, [this, instance, reason] {
+        if (m_monitor.isAlive(instance)) {
+            failRunning(instance, DomainEvent::ChannelLost, reason);
+        }
+    });
 }
 
-Status LifecycleService::reconnect(const DomainId& id, const InstanceId& instance, const LinkLoss& loss) {
-    const auto operation = m_table.waitForOperation(id, "a new channel");
-    const auto entry = m_table.findByInstance(instance);
-    if (!operation || !entry || !hasEmulator(entry->state)) {
-        return {}; // another operation has ended it
-    }
+/// The caller holds the operation.
+Status LifecycleService::reconnect(const InstanceId& instance, const LinkLoss& loss) {
     const auto now = std::chrono::steady_clock::now();
     {
         const std::lock_guard lock(m_mutex);
@@ -262,82 +401,16 @@ Status LifecycleService::reconnect(const DomainId& id, const InstanceId& instanc
 }
 
 void LifecycleService::onEmulatorGone(const InstanceId& instance) {
-    m_workers.post([this, instance] {
+    m_cleanUps.post([this, instance] {
         failRunning(instance, DomainEvent::EmulatorGone,
                     "the emulator ended by itself (the guest powered off or crashed, or it was killed)");
-    });
-}
-
-void LifecycleService::failRunning(const InstanceId& instance, DomainEvent event, const std::string& reason) {
-    const auto found = m_table.findByInstance(instance);
-    if (!found) {
-        return;
-    }
-    const DomainId id = found->record.id;
-    {
-        const auto operation = m_table.waitForOperation(id, "clean-up");
-        if (!operation) {
-            return;
-        }
-        const auto entry = m_table.find(id);
-        // An operation that was under way (a stop, a failed start) has dealt with it.
-        if (!entry || !entry->instance || entry->instance->id != instance) {
-            return;
-        }
-        log::warning("domain failed", {{"DOMAIN", id.text()}, {"INSTANCE", instance.text()}, {"REASON", reason}});
-        if (auto kept = m_domains.setLastFailure(id, reason); !kept) {
-            log::error("cannot record a failure", {{"DOMAIN", id.text()}, {"ERROR", kept.error().message}});
-        }
-        if (auto ended = cleanUp(*entry); !ended) {
-            log::error("cleaning up after a failed domain did not end well; it is tried again",
-                       {{"DOMAIN", id.text()}, {"ERROR", ended.error().message}});
-            cleanUpLater(id);
-        }
-        [[maybe_unused]] const auto told = m_table.apply(id, event, reason);
-    }
-    if (found->record.kind == DomainKind::Disposable) {
-        removeDisposable(id, reason);
-    }
-}
-
-Status LifecycleService::cleanUp(const DomainEntry& entry) {
-    if (auto ended = m_launcher.tearDown(*entry.instance, InstanceLauncher::keptHomeOf(entry)); !ended) {
-        return ended;
-    }
-    m_table.setInstance(entry.record.id, std::nullopt);
-    return {};
-}
-
-void LifecycleService::cleanUpLater(const DomainId& id) {
-    m_workers.postAfter(m_patience.retry, [this, id] {
-        const auto known = m_table.find(id);
-        if (known && known->record.kind == DomainKind::Disposable) {
-            removeDisposable(id, "left over");
-            return;
-        }
-        const auto operation = m_table.waitForOperation(id, "clean-up");
-        const auto entry = m_table.find(id);
-        const bool isLeftOver = entry && entry->instance && entry->state != DomainState::Running &&
-                                entry->state != DomainState::Paused && entry->state != DomainState::Starting;
-        if (!operation || !isLeftOver) {
-            return;
-        }
-        if (auto ended = cleanUp(*entry); !ended) {
-            cleanUpLater(id);
-            return;
-        }
-        log::notice("what was left of a domain is cleaned up", {{"DOMAIN", id.text()}});
-        if (entry->state == DomainState::Stopping) {
-            [[maybe_unused]] const auto told = m_table.apply(id, DomainEvent::EmulatorGone);
-        }
     });
 }
 
 void LifecycleService::onClientLeft(const std::string& busName) {
     for (const auto& entry : m_table.all()) {
         if (!busName.empty() && entry.waitingClient == busName) {
-            m_workers.post(
-                [this, id = entry.record.id] { removeDisposable(id, "its client left before it ran anything"); });
+            removeDisposable(entry.record.id, "its client left before it ran anything");
         }
     }
 }

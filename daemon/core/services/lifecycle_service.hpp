@@ -11,6 +11,8 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <set>
+#include <stop_token>
 #include <string>
 
 namespace bulkhead::core {
@@ -20,40 +22,48 @@ class InstanceLauncher;
 class WorkerPool;
 
 /// Start, stop, disposables, and what is done when an emulator, a channel or a client goes away. Thread-safe.
+///
+/// What users ask for runs as jobs. What must happen all the same (clean-up after a death, removal of a disposable)
+/// runs on a pool of its own and never waits there for anybody: a domain that is busy is looked at again a moment
+/// later, so that one user's slow guests keep nobody else's from being cleaned up.
 class LifecycleService final : public GuestLinkEvents {
 public:
     struct StopOptions {
         bool force = false;
         std::chrono::milliseconds grace{10'000};
     };
-
     struct Patience {
         /// How long a channel that ended waits for the word that its emulator ended, which explains it.
         std::chrono::milliseconds settle{2000};
         /// Until a clean-up that failed is tried again.
         std::chrono::milliseconds retry{3000};
-        /// How long a start waits for another operation on its domain.
-        std::chrono::milliseconds busy{30000};
+        /// Until a domain that is busy is looked at again.
+        std::chrono::milliseconds lookAgain{100};
+        /// How long a start or a forced stop waits for another operation on its domain.
+        std::chrono::milliseconds busy{30'000};
         /// How long a guest that lives may take to answer on a new channel.
-        std::chrono::milliseconds reconnect{10000};
+        std::chrono::milliseconds reconnect{10'000};
         /// A channel that is lost again within this is not made anew.
-        std::chrono::milliseconds rest{10000};
+        std::chrono::milliseconds rest{10'000};
     };
 
     LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances, GuestLinks& links,
-                     InstanceLauncher& launcher, EmulatorMonitor& monitor, JobService& jobs, WorkerPool& workers,
+                     InstanceLauncher& launcher, EmulatorMonitor& monitor, JobService& jobs, WorkerPool& cleanUps,
                      Patience patience);
 
     Result<JobId> start(const Caller& caller, const DomainId& id);
     Result<JobId> stop(const Caller& caller, const DomainId& id, StopOptions options);
     /// Begins to start a disposable that is in the table already (DomainService::createDisposable).
-    JobId startDisposable(const Caller& caller, const DomainId& id);
+    Result<JobId> startDisposable(const Caller& caller, const DomainId& id);
     /// Ends the domain's instance now, if there is one; the caller holds the operation.
     Status endInstance(const DomainEntry& entry, StopOptions options);
-    /// Removes a disposable: instance, record, entry.
+    /// Removes a disposable (instance, record, entry), soon and until it is done; a start that is under way is
+    /// cancelled.
     void removeDisposable(const DomainId& id, const std::string& why);
+    /// For what could not be ended now (libvirtd away, a full disk): again and again, until it is done.
+    void cleanUpLater(const DomainId& id);
 
-    // Events: called from other threads, handled on a worker.
+    // Events: called from other threads, handled on the clean-up pool.
     void onExecFinished(const InstanceId& instance, std::uint64_t exec, unsigned remaining) override;
     void onLinkLost(const InstanceId& instance, const LinkLoss& loss) override;
     void onEmulatorGone(const InstanceId& instance);
@@ -63,12 +73,17 @@ public:
 private:
     Result<JobResult> runStart(const DomainId& id, const JobContext& job);
     void handleLostLink(const InstanceId& instance, const LinkLoss& loss);
-    Status reconnect(const DomainId& id, const InstanceId& instance, const LinkLoss& loss);
+    Status reconnect(const InstanceId& instance, const LinkLoss& loss);
+    Result<JobResult> runStop(const DomainId& id, StopOptions options, const JobContext& job);
+    void afterFailedStart(const DomainId& id, const Error& error);
+    void cancelStart(const DomainId& id);
+
+    void tryToRemove(const DomainId& id, const std::string& why);
+    void tryToCleanUp(const DomainId& id);
     void failRunning(const InstanceId& instance, DomainEvent event, const std::string& reason);
     /// Ends what is left of an instance whose domain no longer runs; the caller holds the operation.
     Status cleanUp(const DomainEntry& entry);
-    /// For what could not be ended now (libvirtd away, a full disk): again and again, until it is done.
-    void cleanUpLater(const DomainId& id);
+    void rememberFailure(const DomainId& id, const std::string& reason);
 
     DomainTable& m_table;
     DomainRepository& m_domains;
@@ -77,9 +92,11 @@ private:
     InstanceLauncher& m_launcher;
     EmulatorMonitor& m_monitor;
     JobService& m_jobs;
-    WorkerPool& m_workers;
+    WorkerPool& m_cleanUps;
     Patience m_patience;
-    std::mutex m_mutex;
+    std::mutex m_mutex; ///< guards the three below
+    std::map<DomainId, std::stop_source> m_starts;
+    std::set<DomainId> m_removals; ///< disposables whose removal is under way: asked for twice, done once
     std::map<InstanceId, std::chrono::steady_clock::time_point> m_reconnected;
 };
 

@@ -55,10 +55,8 @@ Result<Reconciler::Report> Reconciler::run() {
                          {{"INSTANCE", emulator.id.text()}});
         }
     }
-    if (auto ended = endDomainsThatWereBeingRemoved(report); !ended) {
-        report.problems.push_back(ended.error());
-    }
-    removeLeftovers(*instances, report);
+    finishRemovals(report);
+    removeLeftovers(*instances, *observed, report);
     return report;
 }
 
@@ -69,8 +67,8 @@ Status Reconciler::loadDomains(Report& report) {
     }
     auto loaded = m_ports.definitions.loadDomains();
     for (const auto& problem : loaded.problems) {
-        log::error("a domain definition cannot be used", {{"ERROR", problem.message}});
-        report.problems.push_back(problem);
+        log::error("a domain definition cannot be used", {{"ERROR", problem.error.message}});
+        report.problems.push_back(problem.error);
     }
     const auto definitionOf = [&loaded](const DomainRecord& record) {
         return std::find_if(loaded.domains.begin(), loaded.domains.end(), [&](const DomainDefinition& candidate) {
@@ -109,8 +107,9 @@ Status Reconciler::loadDomains(Report& report) {
             entry.definition = {.name = record.name, .owner = record.owner, .kind = record.kind};
             entry.definitionProblem = "its definition is missing or broken; see `bulkhead doctor`";
             for (const auto& problem : loaded.problems) {
-                if (problem.message.find("/" + record.name + ".toml:") != std::string::npos) {
-                    entry.definitionProblem = problem.message;
+                if (problem.owner == record.owner && problem.name == record.name) {
+                    entry.definitionProblem = problem.error.message;
+                    break;
                 }
             }
         }
@@ -156,18 +155,18 @@ void Reconciler::settleInstance(const InstanceRecord& record, const std::vector<
         return;
     }
     const auto keptHome = entry ? InstanceLauncher::keptHomeOf(*entry) : std::nullopt;
-    if (auto ended = m_launcher.tearDown(record, keptHome); !ended) {
+    // In the table first: what cannot be ended now stays known and is tried again.
+    m_table.setInstance(record.domain, record);
+    const auto ended = m_launcher.tearDown(record, keptHome);
+    if (ended) {
+        m_table.setInstance(record.domain, std::nullopt);
+    } else {
         report.problems.push_back(ended.error());
+        m_lifecycle.cleanUpLater(record.domain);
     }
     if (record.phase == InstancePhase::Running) {
         ++report.ended;
-        const std::string reason = "its emulator ended while the daemon was not running";
-        if (entry) {
-            m_table.restore(record.domain, DomainState::Failed, reason);
-            if (auto kept = m_ports.domains.setLastFailure(record.domain, reason); !kept) {
-                report.problems.push_back(kept.error());
-            }
-        }
+        failDomain(record.domain, "its emulator ended while the daemon was not running", report);
     } else {
         ++report.undone;
     }
@@ -176,9 +175,18 @@ void Reconciler::settleInstance(const InstanceRecord& record, const std::vector<
     }
 }
 
+void Reconciler::failDomain(const DomainId& id, const std::string& reason, Report& report) {
+    m_table.restore(id, DomainState::Failed, reason);
+    if (auto kept = m_ports.domains.setLastFailure(id, reason); !kept && kept.error().code != ErrorCode::NotFound) {
+        report.problems.push_back(kept.error());
+    }
+}
+
 void Reconciler::adopt(const DomainEntry& entry, const InstanceRecord& record, const ObservedInstance& observed,
                        Report& report) {
     const auto& id = record.domain;
+    // Events may come as soon as the emulator is watched; they wait for this.
+    const auto operation = m_table.beginOperation(id, "adoption");
     m_table.setInstance(id, record);
     m_table.restore(id, DomainState::Running, {});
     const auto programs =
@@ -197,11 +205,13 @@ void Reconciler::adopt(const DomainEntry& entry, const InstanceRecord& record, c
         log::warning("a running domain cannot be adopted; it is ended",
                      {{"DOMAIN", id.text()}, {"ERROR", programs.error().message}});
         const std::string reason = "its guest could not be reached after a restart of the daemon";
-        if (auto ended = m_launcher.tearDown(record, InstanceLauncher::keptHomeOf(entry)); !ended) {
+        failDomain(id, reason, report);
+        if (auto ended = m_launcher.tearDown(record, InstanceLauncher::keptHomeOf(entry)); ended) {
+            m_table.setInstance(id, std::nullopt);
+        } else {
             report.problems.push_back(ended.error());
+            m_lifecycle.cleanUpLater(id);
         }
-        m_table.setInstance(id, std::nullopt);
-        m_table.restore(id, DomainState::Failed, reason);
         if (entry.record.kind == DomainKind::Disposable) {
             m_lifecycle.removeDisposable(id, reason);
         }
@@ -215,38 +225,35 @@ void Reconciler::adopt(const DomainEntry& entry, const InstanceRecord& record, c
     }
 }
 
-Status Reconciler::endDomainsThatWereBeingRemoved(Report& report) {
+void Reconciler::finishRemovals(Report& report) {
     for (const auto& entry : m_table.all()) {
         const auto& record = entry.record;
         const bool isStrayDisposable = record.kind == DomainKind::Disposable && !entry.instance;
         if (record.phase != DomainRecord::Phase::Removing && !isStrayDisposable) {
             continue;
         }
+        ++report.undone;
         if (record.kind == DomainKind::Disposable) {
             m_lifecycle.removeDisposable(record.id, "left over");
-            ++report.undone;
             continue;
         }
-        if (auto ended = m_lifecycle.endInstance(entry, {.force = true, .grace = {}}); !ended) {
-            return ended;
+        const auto removed = m_lifecycle.endInstance(entry, {.force = true, .grace = {}})
+                                 .and_then([&] {
+                                     const bool hasFile = !entry.definition.file.empty() && !entry.definition.isManaged;
+                                     return hasFile ? m_ports.definitions.removeDefinition(entry.definition) : Status{};
+                                 })
+                                 .and_then([&] { return m_ports.store.removeHome(record.id); })
+                                 .and_then([&] { return m_ports.domains.remove(record.id); });
+        if (removed) {
+            m_table.erase(record.id);
+        } else {
+            report.problems.push_back(removed.error());
         }
-        if (!entry.definition.file.empty() && !entry.definition.isManaged) {
-            if (auto removed = m_ports.definitions.removeDefinition(entry.definition); !removed) {
-                return removed;
-            }
-        }
-        const auto removed =
-            m_ports.store.removeHome(record.id).and_then([&] { return m_ports.domains.remove(record.id); });
-        if (!removed) {
-            return removed;
-        }
-        m_table.erase(record.id);
-        ++report.undone;
     }
-    return {};
 }
 
-void Reconciler::removeLeftovers(const std::vector<InstanceRecord>& records, Report& report) {
+void Reconciler::removeLeftovers(const std::vector<InstanceRecord>& records,
+                                 const std::vector<ObservedInstance>& observed, Report& report) {
     m_ports.builder.removeLeftovers();
     if (auto done = m_ports.templates.removeLeftovers(); !done) {
         report.problems.push_back(done.error());
@@ -255,7 +262,10 @@ void Reconciler::removeLeftovers(const std::vector<InstanceRecord>& records, Rep
         for (const auto& id : *onDisk) {
             const bool isRecorded =
                 std::any_of(records.begin(), records.end(), [&](const InstanceRecord& r) { return r.id == id; });
-            if (!isRecorded) {
+            // Nor the files of an emulator that is left alone: it writes to them.
+            const bool isInUse =
+                std::any_of(observed.begin(), observed.end(), [&](const ObservedInstance& o) { return o.id == id; });
+            if (!isRecorded && !isInUse) {
                 if (auto removed = m_ports.store.removeInstance(id, std::nullopt); !removed) {
                     report.problems.push_back(removed.error());
                 } else {
@@ -268,9 +278,9 @@ void Reconciler::removeLeftovers(const std::vector<InstanceRecord>& records, Rep
     }
     // Homes hold people's data: one without a record is never removed by itself, only said.
     if (const auto homes = m_ports.store.homesOnDisk(); homes) {
-        for (const auto& id : *homes) {
-            if (!m_table.find(id)) {
-                log::warning("a home disk belongs to no known domain; it is kept", {{"DOMAIN", id.text()}});
+        for (const auto& home : *homes) {
+            if (!m_table.find(home.id)) {
+                log::warning("a home disk belongs to no known domain; it is kept", {{"DOMAIN", home.id.text()}});
             }
         }
     }

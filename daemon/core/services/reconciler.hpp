@@ -53,8 +53,10 @@ private:
     void settleInstance(const InstanceRecord& record, const std::vector<ObservedInstance>& observed, Report& report);
     void adopt(const DomainEntry& entry, const InstanceRecord& record, const ObservedInstance& observed,
                Report& report);
-    void removeLeftovers(const std::vector<InstanceRecord>& records, Report& report);
-    Status endDomainsThatWereBeingRemoved(Report& report);
+    void removeLeftovers(const std::vector<InstanceRecord>& records, const std::vector<ObservedInstance>& observed,
+                         Report& report);
+    void finishRemovals(Report& report);
+    void failDomain(const DomainId& id, const std::string& reason, Report& report);
 
     Ports m_ports;
     DomainTable& m_table;

@@ -61,8 +61,9 @@ Result<TemplateInfo> TemplateService::find(const std::string& name) {
         names += (names.empty() ? "" : ", ") + definition.name;
     }
     for (const auto& problem : loaded.problems) {
-        if (problem.message.find("/" + name + ".toml:") != std::string::npos) {
-            return fail(ErrorCode::InvalidArgument, "template \"" + name + "\" cannot be used: " + problem.message);
+        if (problem.name == name) {
+            return fail(ErrorCode::InvalidArgument,
+                        "template \"" + name + "\" cannot be used: " + problem.error.message);
         }
     }
     return fail(ErrorCode::NotFound,
@@ -97,14 +98,17 @@ Result<JobResult> TemplateService::runBuild(const std::string& name, bool force,
         return fail(built.error().in("building template \"" + name + "\""));
     }
     job.report("Installing", 0.95);
-    std::vector<std::string> versionsInUse;
-    const auto instances = m_ports.instances.all();
-    if (!instances) {
-        return fail(instances.error());
-    }
-    for (const auto& instance : *instances) {
-        versionsInUse.push_back(instance.templateVersion);
-    }
+    const auto versionsInUse = [this]() -> Result<std::vector<std::string>> {
+        const auto instances = m_ports.instances.all();
+        if (!instances) {
+            return fail(instances.error());
+        }
+        std::vector<std::string> versions;
+        for (const auto& instance : *instances) {
+            versions.push_back(instance.templateVersion);
+        }
+        return versions;
+    };
     const auto installed = m_ports.store.install(info->definition, *built, versionsInUse);
     m_ports.builder.discard(*built);
     if (!installed) {

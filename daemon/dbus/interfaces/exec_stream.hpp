@@ -12,6 +12,9 @@ namespace bulkhead::exec_stream {
 // SOCK_STREAM sockets but control. They stay good when the daemon restarts. Closing control before the end hangs the
 // program up: SIGHUP, then SIGKILL after 5 s.
 
+/// The longest wall clock limit of an exec (30 days), in milliseconds.
+constexpr std::int64_t kLongestTimeoutMs = std::int64_t{30} * 24 * 3600 * 1000;
+
 enum class ClientRequestKind : std::uint32_t { Signal = 1, WindowSize = 2 };
 struct ClientRequest {
     ClientRequestKind kind{};

@@ -4,10 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
+#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
+#include <system_error>
+#include <unistd.h>
 #include <utility>
 
 namespace bulkhead::imaging::build {
@@ -145,6 +149,44 @@ bool isDebianEntry(const AptSource& source, std::string_view suite) {
     return suiteFits && uriFits && componentsFit && isDebianKeyring(source.signedBy);
 }
 
+/// An http or https URI, taken apart.
+struct UriParts {
+    std::string scheme;
+    std::string userInfo; ///< "user:password", percent-encoded; empty: none
+    std::string rest;     ///< host, port and path
+};
+
+UriParts splitUri(const std::string& uri) {
+    const std::size_t scheme = uri.find("://");
+    const std::size_t host = scheme == std::string::npos ? 0 : scheme + 3;
+    const std::size_t path = std::min(uri.find('/', host), uri.size());
+    const std::size_t at = uri.substr(0, path).rfind('@');
+    if (at == std::string::npos || at < host) {
+        return {uri.substr(0, host), {}, uri.substr(host)};
+    }
+    return {uri.substr(0, host), uri.substr(host, at - host), uri.substr(at + 1)};
+}
+
+std::string decodePercent(std::string_view text) {
+    std::string result;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        unsigned byte = 0;
+        if (text[i] == '%' && i + 2 < text.size() &&
+            std::from_chars(text.data() + i + 1, text.data() + i + 3, byte, 16).ptr == text.data() + i + 3) {
+            result += static_cast<char>(byte);
+            i += 2;
+        } else {
+            result += text[i];
+        }
+    }
+    return result;
+}
+
+bool isAuthWord(const std::string& text) {
+    return !text.empty() && text.front() != '#' &&
+           std::none_of(text.begin(), text.end(), [](unsigned char c) { return c <= ' ' || c == 0x7F || c == '"'; });
+}
+
 std::optional<std::string> readText(const fs::path& file) {
     constexpr std::uintmax_t kMaxFile = std::uintmax_t{1024} * 1024;
     std::error_code error;
@@ -152,6 +194,9 @@ std::optional<std::string> readText(const fs::path& file) {
         return std::nullopt;
     }
     std::ifstream stream(file, std::ios::binary);
+    if (!stream) {
+        return std::nullopt; // is there, and may not be read
+    }
     std::string text(std::istreambuf_iterator<char>(stream), {});
     return stream.bad() ? std::nullopt : std::optional(text);
 }
@@ -159,7 +204,7 @@ std::optional<std::string> readText(const fs::path& file) {
 /// What apt has downloaded for an entry before says whose it is. Only a contradiction counts: the lists may have been
 /// cleaned away.
 bool isKnownAsForeign(const AptSource& source, const fs::path& root) {
-    std::string name = source.uri.substr(source.uri.find("://") + 3);
+    std::string name = splitUri(source.uri).rest;
     while (!name.empty() && name.back() == '/') {
         name.pop_back();
     }
@@ -243,11 +288,39 @@ Result<std::vector<AptSource>> selectDebianSources(std::vector<AptSource> source
 std::string formatSources(const std::vector<AptSource>& sources) {
     std::string text;
     for (const AptSource& source : sources) {
-        text += "deb [signed-by=" + std::string(kKeyring) + "] " + source.uri + " " + source.suite;
+        const UriParts uri = splitUri(source.uri);
+        text += "deb [signed-by=" + std::string(kKeyring) + "] " + uri.scheme + uri.rest + " " + source.suite;
         for (const std::string& component : source.components) {
             text += " " + component;
         }
         text += "\n";
+    }
+    return text;
+}
+
+Result<std::string> formatAuth(const std::vector<AptSource>& sources) {
+    std::string text;
+    for (const AptSource& source : sources) {
+        const UriParts uri = splitUri(source.uri);
+        if (uri.userInfo.empty()) {
+            continue;
+        }
+        const std::size_t colon = std::min(uri.userInfo.find(':'), uri.userInfo.size());
+        const std::string user = decodePercent(std::string_view(uri.userInfo).substr(0, colon));
+        const std::string password = colon == uri.userInfo.size()
+                                         ? std::string()
+                                         : decodePercent(std::string_view(uri.userInfo).substr(colon + 1));
+        if (!isAuthWord(user) || (!password.empty() && !isAuthWord(password))) {
+            return fail(ErrorCode::InvalidArgument,
+                        source.from +
+                            ": the user or password in the URI has characters that apt's auth.conf cannot hold");
+        }
+        // With the scheme: without, apt uses it for https only.
+        const std::string line = "machine " + uri.scheme + uri.rest + " login " + user +
+                                 (password.empty() ? std::string() : " password " + password) + "\n";
+        if (text.find(line) == std::string::npos) {
+            text += line;
+        }
     }
     return text;
 }
@@ -262,23 +335,31 @@ Result<std::vector<AptSource>> readSourcesFile(const fs::path& file) {
     return deb822 ? parseDeb822Sources(*text, file.string()) : parseOneLineSources(*text, file.string());
 }
 
-std::vector<AptSource> readHostSources(const fs::path& root) {
+HostSources readHostSources(const fs::path& root) {
+    HostSources host;
     std::vector<fs::path> files{root / "etc/apt/sources.list"};
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(root / "etc/apt/sources.list.d", ignored)) {
-        if (entry.path().extension() == ".list" || entry.path().extension() == ".sources") {
-            files.push_back(entry.path());
+    const fs::path folder = root / "etc/apt/sources.list.d";
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error); !error && at != fs::end(at); at.increment(error)) {
+        if (at->path().extension() == ".list" || at->path().extension() == ".sources") {
+            files.push_back(at->path());
         }
+    }
+    if (error && error != std::errc::no_such_file_or_directory) {
+        host.unreadable.push_back(folder.string() + " (" + error.message() + ")");
     }
     std::sort(files.begin(), files.end());
-    std::vector<AptSource> sources;
     for (const fs::path& file : files) {
         if (auto read = readSourcesFile(file)) {
-            sources.insert(sources.end(), read->begin(), read->end());
+            host.sources.insert(host.sources.end(), read->begin(), read->end());
+        } else if (fs::exists(fs::symlink_status(file, error))) {
+            host.unreadable.push_back(file.string() + (::access(file.c_str(), R_OK) != 0
+                                                           ? " (" + std::generic_category().message(errno) + ")"
+                                                           : " (no regular file of at most 1 MiB)"));
         }
     }
-    std::erase_if(sources, [&root](const AptSource& source) { return isKnownAsForeign(source, root); });
-    return sources;
+    std::erase_if(host.sources, [&root](const AptSource& source) { return isKnownAsForeign(source, root); });
+    return host;
 }
 
 AptOptions selectAptOptions(std::string_view dump) {

@@ -32,11 +32,20 @@ std::vector<AptSource> parseDeb822Sources(std::string_view text, const std::stri
 /// switches signature checks off is refused with InvalidArgument; no entry left is NotFound.
 Result<std::vector<AptSource>> selectDebianSources(std::vector<AptSource> sources, std::string_view suite);
 
-/// sources.list(5) text, each entry pinned to Debian's archive keyring.
+/// sources.list(5) text, each entry pinned to Debian's archive keyring and without the user and password that its URI
+/// may hold: the text stays in the template.
 std::string formatSources(const std::vector<AptSource>& sources);
+/// What formatSources() leaves out, as apt_auth.conf(5) text for the time of the build; empty when there is nothing.
+/// InvalidArgument for what that form cannot say (white space in a password).
+Result<std::string> formatAuth(const std::vector<AptSource>& sources);
 
+struct HostSources {
+    std::vector<AptSource> sources;
+    /// Files that are there and cannot be read (with the reason): what is missing may be in one of them.
+    std::vector<std::string> unreadable;
+};
 /// All sources of this host (`root` is "/" but in tests).
-std::vector<AptSource> readHostSources(const std::filesystem::path& root);
+HostSources readHostSources(const std::filesystem::path& root);
 /// A file of either form.
 Result<std::vector<AptSource>> readSourcesFile(const std::filesystem::path& file);
 

@@ -144,15 +144,28 @@ Status Builder::prepare() {
                     "/etc/subgid and the package uidmap (" +
                         mapped.error().message + ")");
     }
-    auto sources = m_options.mirrorFile ? readSourcesFile(*m_options.mirrorFile)
-                                        : Result<std::vector<AptSource>>(readHostSources("/"));
-    if (!sources) {
+    HostSources host;
+    if (!m_options.mirrorFile) {
+        host = readHostSources("/");
+    } else if (auto sources = readSourcesFile(*m_options.mirrorFile)) {
+        host.sources = std::move(*sources);
+    } else {
         return fail(sources.error());
     }
-    const auto selected = selectDebianSources(std::move(*sources), m_options.suite);
-    if (!selected) {
-        return fail(selected.error());
+    std::string unreadable;
+    for (const std::string& file : host.unreadable) {
+        unreadable += "\nCannot read " + file;
     }
+    m_log += unreadable.empty() ? std::string() : unreadable.substr(1) + "\n";
+    const auto selected = selectDebianSources(std::move(host.sources), m_options.suite);
+    if (!selected) {
+        return fail(selected.error().code, selected.error().message + unreadable);
+    }
+    auto auth = formatAuth(*selected);
+    if (!auth) {
+        return fail(auth.error());
+    }
+    m_aptAuth = std::move(*auth);
     if (auto done = writeFile(m_work / "sources.list", formatSources(*selected)); !done) {
         return done;
     }
@@ -160,9 +173,13 @@ Status Builder::prepare() {
     dump.program = "/usr/bin/apt-config";
     dump.arguments = {"dump"};
     dump.environment = process::toolEnvironment();
-    if (const auto result = process::runChecked(dump)) {
-        m_aptOptions = selectAptOptions(result->output);
+    const auto result = process::runChecked(dump);
+    if (!result) {
+        // Without its proxy, for example, every download would fail, and nobody would know why.
+        return fail(result.error().code,
+                    "The builder's user cannot read apt's configuration: " + result.error().message);
     }
+    m_aptOptions = selectAptOptions(result->output);
     if (auto done = writeFile(m_work / "customize.sh", kCustomizeScript, fs::perms(0755)); !done) {
         return done;
     }
@@ -216,6 +233,11 @@ std::vector<std::string> Builder::bootstrapArguments() const {
         "--essential-hook=echo 'PHASE packages 0.40 Installing packages' >&3",
         "--customize-hook=" + (m_work / "customize.sh").string(),
     };
+    if (!m_aptAuth.empty()) {
+        // In the environment, because the root of mmdebstrap's namespace cannot read a file that only we can.
+        // customize.sh takes it out again.
+        arguments.emplace_back(R"(--setup-hook=umask 077; printf '%s' "$BULKHEAD_APT_AUTH" > "$1/etc/apt/auth.conf")");
+    }
     for (const std::string& option : m_aptOptions.forBuild) {
         arguments.push_back("--aptopt=" + option.substr(0, option.size() - 1)); // mmdebstrap adds the semicolon
     }
@@ -234,7 +256,7 @@ Status Builder::bootstrap() {
     m_progress.phase("packages", 0.02, "Reading the package lists");
     return runTool("/usr/bin/mmdebstrap", bootstrapArguments(),
                    {"TMPDIR=" + (m_work / "tmp").string(), "BULKHEAD_KERNEL=" + m_options.kernel,
-                    "BULKHEAD_OVERLAY=" + (m_work / "overlay").string()});
+                    "BULKHEAD_OVERLAY=" + (m_work / "overlay").string(), "BULKHEAD_APT_AUTH=" + m_aptAuth});
 }
 
 Status Builder::unpack() {

@@ -51,6 +51,7 @@ private:
     std::string m_kernelVersion;
     std::string m_log;
     AptOptions m_aptOptions;
+    std::string m_aptAuth; ///< for the time of the build only
 };
 
 } // namespace bulkhead::imaging::build

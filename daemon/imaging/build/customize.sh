@@ -57,8 +57,9 @@ fi
 
 chroot "$root" useradd --uid 1000 --user-group --no-create-home --home-dir /home/user --shell /bin/bash \
     --groups sudo --comment 'Domain user' user
-# mmdebstrap put the host's own name there, and its options for apt (proxies among them).
-rm -f "$root/etc/hostname" "$root/etc/apt/apt.conf.d/99mmdebstrap"
+# mmdebstrap put the host's own name there, and its options for apt (proxies among them); the builder the passwords of
+# the mirrors.
+rm -f "$root/etc/hostname" "$root/etc/apt/apt.conf.d/99mmdebstrap" "$root/etc/apt/auth.conf"
 sed -i '/unsafe-io/d' "$root/etc/dpkg/dpkg.cfg.d/99mmdebstrap"
 echo domain > "$root/etc/hostname"
 printf '127.0.0.1\tlocalhost\n127.0.1.1\tdomain\n::1\tlocalhost ip6-localhost ip6-loopback\n' > "$root/etc/hosts"

@@ -115,6 +115,34 @@ private slots:
         QCOMPARE(m_fake->lastManagerOptions, QVariantMap({{"template", "dev"}, {"size", "large"}}));
     }
 
+    void bytesThatAreNoText_areRefused_data() {
+        QTest::addColumn<QString>("line");
+        QTest::addColumn<QByteArray>("says");
+        const QString byte = "\"$(printf 'a\\377')\"";
+        QTest::newRow("argument") << "$BULKHEAD run -- printf x " + byte << QByteArray("argument 2 of the command");
+        QTest::newRow("command") << "$BULKHEAD run -- " + byte << QByteArray("the command's name");
+        QTest::newRow("folder") << "$BULKHEAD run --cwd " + byte + " ls" << QByteArray("--cwd");
+        QTest::newRow("user") << "$BULKHEAD run --user " + byte + " ls" << QByteArray("--user");
+        QTest::newRow("variable") << "NAME=" + byte + " $BULKHEAD run --env NAME ls" << QByteArray("--env NAME");
+        QTest::newRow("for a program") << "$BULKHEAD run --json -- printf " + byte << QByteArray("\"exit_code\":125");
+    }
+    void bytesThatAreNoText_areRefused() {
+        QFETCH(QString, line);
+        QFETCH(QByteArray, says);
+        auto ran = std::make_shared<std::atomic<bool>>(false);
+        m_fake->script = [ran](ExecEnds& ends) {
+            *ran = true;
+            ends.closeOutputs();
+            ends.exited(0);
+        };
+        m_cli->startShell(line);
+        const Ended ended = m_cli->finish();
+        QCOMPARE(ended.code, 125);
+        QVERIFY2(ended.err.simplified().replace("\": ", "\":").contains(says), ended.err);
+        QVERIFY2(ended.err.contains("not valid UTF-8"), ended.err);
+        QVERIFY(!*ran);
+    }
+
     void named_isStartedFirst() {
         FakeDomain& work = m_fake->addDomain("work");
         m_fake->script = cat;

@@ -171,6 +171,28 @@ private slots:
         verifyRestored(before);
     }
 
+    void escape_leavesAGuestThatSaysNothing() {
+        const termios before = mode();
+        auto keys = std::make_shared<QByteArray>();
+        m_fake->script = [=](ExecEnds& ends) {
+            ends.write(ends.output, "ready");
+            while (!keys->endsWith("x\r")) {
+                *keys += ends.read();
+            }
+            ends.write(ends.output, "seen");
+            while (ends.request()) { // until the client is gone
+            }
+        };
+        start({"run", "-t", "top"});
+        QVERIFY(waitForScreen("ready"));
+        type("~~.x\r");
+        QVERIFY(waitForScreen("seen"));
+        QCOMPARE(*keys, QByteArray("~.x\r"));
+        type("~.");
+        QCOMPARE(m_cli->wait().code, 130);
+        verifyRestored(before);
+    }
+
     void lostGuest_restoresTheTerminalBeforeItSpeaks() {
         const termios before = mode();
         m_fake->script = [](ExecEnds& ends) {
@@ -205,7 +227,7 @@ private slots:
     void withoutTerminal_isRefused() {
         m_cli->start({"run", "-t", "top"});
         const Ended ended = m_cli->finish();
-        QCOMPARE(ended.code, 2);
+        QCOMPARE(ended.code, 125);
         QVERIFY(ended.err.startsWith("bulkhead: -t needs a terminal on standard input\n"));
     }
 

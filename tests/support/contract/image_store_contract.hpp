@@ -85,10 +85,11 @@ inline std::vector<std::pair<std::string, ImageStoreClause>> imageStoreContract(
         {"a home is made once and removed at will",
          [](ImageStores& stores) {
              const auto domain = randomId<DomainId>();
-             const auto made = stores.instances.createHome(domain, 64 * kMiB);
+             const auto made = stores.instances.createHome(domain, 1000, "work", 64 * kMiB);
              QVERIFY2(made, made ? "" : made.error().message.c_str());
-             QCOMPARE(stores.instances.createHome(domain, 64 * kMiB).error().code, ErrorCode::AlreadyExists);
-             QVERIFY(*stores.instances.homesOnDisk() == std::vector{domain});
+             QCOMPARE(stores.instances.createHome(domain, 1000, "work", 64 * kMiB).error().code,
+                      ErrorCode::AlreadyExists);
+             QVERIFY(*stores.instances.homesOnDisk() == (std::vector<core::HomeOnDisk>{{domain, 1000, "work"}}));
              QVERIFY(stores.instances.removeHome(domain));
              QVERIFY(stores.instances.removeHome(domain));
              QVERIFY(stores.instances.homesOnDisk()->empty());
@@ -115,7 +116,7 @@ inline std::vector<std::pair<std::string, ImageStoreClause>> imageStoreContract(
          [](ImageStores& stores) {
              const auto installed = stores.templates.install(sampleTemplate(), stores.build("one"), {});
              const auto domain = randomId<DomainId>();
-             QVERIFY(stores.instances.createHome(domain, 64 * kMiB));
+             QVERIFY(stores.instances.createHome(domain, 1000, "work", 64 * kMiB));
              const auto first = samplePlan(stores, *installed, domain);
              const auto files = stores.instances.prepareInstance(first);
              QVERIFY2(files, files ? "" : files.error().message.c_str());
@@ -128,7 +129,7 @@ inline std::vector<std::pair<std::string, ImageStoreClause>> imageStoreContract(
              // A leftover whose record was lost: the home comes back all the same.
              QVERIFY(stores.instances.removeInstance(second.instance, std::nullopt));
              QVERIFY(stores.instances.prepareInstance(samplePlan(stores, *installed, domain)));
-             QVERIFY(*stores.instances.homesOnDisk() == std::vector{domain});
+             QVERIFY(*stores.instances.homesOnDisk() == (std::vector<core::HomeOnDisk>{{domain, 1000, "work"}}));
          }},
         {"an instance without its home leaves nothing",
          [](ImageStores& stores) {

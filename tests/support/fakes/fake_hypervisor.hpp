@@ -29,7 +29,7 @@ public:
             return fail(ErrorCode::AlreadyExists, "the instance runs already");
         }
         const pid_t pid = m_nextPid++;
-        m_running[spec.id] = {spec.id, pid, false};
+        m_running[spec.id] = {spec.id, pid, false, false};
         m_started.push_back(spec);
         return pid;
     }
@@ -64,6 +64,7 @@ public:
             return fail(ErrorCode::NotFound, "cannot resume: no such instance");
         }
         found->second.isPaused = false;
+        found->second.isPausedByFullDisk = false;
         return {};
     }
 
@@ -84,10 +85,11 @@ public:
         m_running.erase(id);
     }
     /// As a full disk or an admin does.
-    void pause(const InstanceId& id) {
+    void pause(const InstanceId& id, bool isByFullDisk = false) {
         const std::lock_guard lock(m_mutex);
         if (const auto found = m_running.find(id); found != m_running.end()) {
             found->second.isPaused = true;
+            found->second.isPausedByFullDisk = isByFullDisk;
         }
     }
     /// An emulator that an earlier daemon left behind.

@@ -56,16 +56,20 @@ public:
     }
     Result<core::InstalledTemplate> install(const core::TemplateDefinition& definition,
                                             const core::BuiltTemplate& built,
-                                            const std::vector<std::string>& versionsInUse) override {
+                                            const VersionsInUse& versionsInUse) override {
         if (failInstall) {
             return fail(*failInstall);
         }
         auto made = add(definition.name, built.definitionHash, definition.systemSize, definition.homeSize);
         const std::lock_guard lock(m_mutex);
-        std::erase_if(m_versions[definition.name], [&](const auto& other) {
-            return other.version != made.version &&
-                   std::find(versionsInUse.begin(), versionsInUse.end(), other.version) == versionsInUse.end();
-        });
+        auto& versions = m_versions[definition.name];
+        const std::size_t old = versions.size() > 2 ? versions.size() - 2 : 0;
+        for (std::size_t i = old; i-- > 0;) {
+            const auto used = versionsInUse();
+            if (used && std::find(used->begin(), used->end(), versions[i].version) == used->end()) {
+                versions.erase(versions.begin() + static_cast<std::ptrdiff_t>(i));
+            }
+        }
         return made;
     }
     Status removeLeftovers() override {
@@ -88,6 +92,9 @@ public:
     struct Home {
         Bytes size = 0;
         uid_t owner = 0; ///< 0: nobody has claimed it
+        /// Whose domain it is; none: the note is lost.
+        std::optional<uid_t> domainOwner;
+        std::string domainName;
     };
     std::map<DomainId, Home> homes;
     std::map<InstanceId, std::optional<DomainId>> instances; ///< with the home that each has claimed
@@ -96,12 +103,12 @@ public:
     std::optional<Error> failRemove;
     Space spaceNow{100 * kGiB, 50 * kGiB};
 
-    Status createHome(const DomainId& domain, Bytes size) override {
+    Status createHome(const DomainId& domain, uid_t owner, const std::string& name, Bytes size) override {
         const std::lock_guard lock(m_mutex);
         if (failCreateHome) {
             return fail(*failCreateHome);
         }
-        if (!homes.emplace(domain, Home{size, 0}).second) {
+        if (!homes.emplace(domain, Home{size, 0, owner, name}).second) {
             return fail(ErrorCode::AlreadyExists, "domain " + domain.text() + " has a home disk already");
         }
         return {};
@@ -175,13 +182,13 @@ public:
         }
         return ids;
     }
-    Result<std::vector<DomainId>> homesOnDisk() override {
+    Result<std::vector<core::HomeOnDisk>> homesOnDisk() override {
         const std::lock_guard lock(m_mutex);
-        std::vector<DomainId> ids;
+        std::vector<core::HomeOnDisk> onDisk;
         for (const auto& [id, home] : homes) {
-            ids.push_back(id);
+            onDisk.push_back({id, home.domainOwner, home.domainName});
         }
-        return ids;
+        return onDisk;
     }
     Result<Space> space() override { return spaceNow; }
 

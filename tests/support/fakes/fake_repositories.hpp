@@ -150,7 +150,7 @@ class FakeDefinitionStore final : public core::DefinitionStore {
 public:
     std::vector<core::DomainDefinition> domains;
     std::vector<core::TemplateDefinition> templates;
-    std::vector<Error> problems;
+    std::vector<core::DefinitionProblem> problems;
     std::optional<Error> failSave;
 
     Loaded loadDomains() override {

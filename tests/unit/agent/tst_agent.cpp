@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the real agent as an ordinary process over a socketpair and talks to it as the host does.
+#include "channel/validator.hpp"
 #include "host_client.hpp"
 
 #include <QCryptographicHash>
@@ -385,6 +386,67 @@ private slots:
         QCOMPARE(int(event->exited().signal()), SIGPIPE);
     }
 
+    void aClosedOutputLeavesTheInput() {
+        const auto program = host().start(shell("cat | wc -c >&2; exit 6"));
+        QVERIFY(host().nextEvent(program));
+        closeOutput(program);
+        QVERIFY(host().waitUntil([&] { return host().stream(program.stdio).finished; }));
+        const auto ended = host().finish(program, std::string(3'000'000, 'x'));
+        QVERIFY(ended);
+        QCOMPARE(QString::fromStdString(ended->errors), QString("3000000\n"));
+        QCOMPARE(int(ended->status), 6);
+    }
+    void aClosedOutputIsABrokenPipe() {
+        const auto program = host().start(command({"yes"}));
+        closeOutput(program); // perhaps before it runs
+        const auto ended = host().finish(program);
+        QVERIFY(ended);
+        QCOMPARE(int(ended->signal), SIGPIPE);
+    }
+    void aMissingOutputIsABrokenPipe_data() {
+        QTest::addColumn<bool>("errors");
+        QTest::newRow("output") << false;
+        QTest::newRow("errors") << true;
+    }
+    void aMissingOutputIsABrokenPipe() {
+        QFETCH(bool, errors);
+        // The host gave the stream up so early that its header never came.
+        agent::StreamHeader header;
+        (errors ? header.mutable_stdio()->set_exec_id(700) : header.mutable_err()->set_exec_id(700));
+        const auto other = host().session().open();
+        QVERIFY(other);
+        host().sendMessage(*other, header);
+        *header.mutable_exec() = shell(errors ? "exec yes >&2" : "exec yes");
+        header.mutable_exec()->set_exec_id(700);
+        HostClient::Program program;
+        const auto exec = host().session().open();
+        QVERIFY(exec);
+        program.exec = *exec;
+        host().sendMessage(program.exec, header);
+        std::optional<ExecEvent> event;
+        while ((event = host().nextEvent(program)) && event->has_started()) {
+        }
+        QVERIFY(event);
+        QCOMPARE(int(event->exited().signal()), SIGPIPE);
+    }
+
+    void theGroupIsSignalledAfterItsLeader() {
+        // The leader stays a zombie, so that the number cannot be another group's.
+        const auto program = host().start(shell("sleep 600 & echo $$"));
+        auto& out = host().stream(program.stdio);
+        QVERIFY(host().waitUntil([&] { return out.received.ends_with('\n'); }));
+        const pid_t leader = std::stoi(out.received);
+        QTRY_VERIFY(!isAlive(leader));
+        QVERIFY(host().run(shell("exit 0"))); // the agent has seen a child end in the meantime
+        QCOMPARE(::kill(-leader, 0), 0);
+        QVERIFY(std::filesystem::exists("/proc/" + std::to_string(leader)));
+        host().signal(program, SIGTERM);
+        const auto ended = host().finish(program);
+        QVERIFY(ended);
+        QCOMPARE(int(ended->status), 0);
+        QTRY_VERIFY(!std::filesystem::exists("/proc/" + std::to_string(leader)));
+    }
+
     void anAbandonedProgramIsKilled() {
         const auto program = host().start(shell("trap '' TERM HUP INT; echo $$; while :; do sleep 1; done"));
         auto& out = host().stream(program.stdio);
@@ -469,6 +531,9 @@ private slots:
         reply = host().ask(request);
         QVERIFY(reply);
         QCOMPARE(reply->error_number(), EPERM);
+        const auto checked = channel::checkReply(channel::GuestMessage(reply->SerializeAsString()));
+        QVERIFY(checked); // or the host would take the guest for broken
+        QCOMPARE(checked->errorNumber, EPERM);
     }
 
     void shutsDown() {
@@ -497,6 +562,11 @@ private slots:
 private:
     HostClient& host() { return m_agent->host(); }
     RunningAgent& agentProcess() { return *m_agent; }
+    void closeOutput(const HostClient::Program& program) {
+        agent::ExecInput input;
+        input.mutable_close_output();
+        host().sendMessage(program.exec, input);
+    }
 
     protocol::Token m_token{};
     std::filesystem::path m_tokenFile;

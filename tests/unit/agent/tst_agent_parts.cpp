@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../protocol/session_pair.hpp"
 #include "agent/accounts.hpp"
 #include "agent/child_process.hpp"
 #include "agent/event_loop.hpp"
 #include "agent/modules.hpp"
+#include "agent/pumps.hpp"
+#include "agent/reaper.hpp"
 #include "agent/small_file.hpp"
 
 #include <QTemporaryDir>
 #include <QTest>
 
+#include <fcntl.h>
 #include <fstream>
 #include <sys/epoll.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace bulkhead;
@@ -120,6 +125,77 @@ private slots:
         for (const int fd : {first[0], first[1], second[0], second[1]}) {
             ::close(fd);
         }
+    }
+
+    void outputIsSentAtOnce_data() {
+        QTest::addColumn<int>("blocks");
+        QTest::addColumn<bool>("ends");
+        for (const int blocks : {1, 7, 8}) {
+            QTest::addRow("%d full reads, then silence", blocks) << blocks << false;
+            QTest::addRow("%d full reads, then the end", blocks) << blocks << true;
+        }
+    }
+    void outputIsSentAtOnce() {
+        QFETCH(int, blocks);
+        QFETCH(bool, ends);
+        protocol::test::Pair pair(65536);
+        pair.connect();
+        const auto stream = pair.host.session.open();
+        QVERIFY(stream);
+        pair.pump();
+        std::array<int, 2> ends2{};
+        QCOMPARE(::pipe2(ends2.data(), O_NONBLOCK | O_CLOEXEC), 0);
+        UniqueFd writer(ends2[1]);
+        const std::string text(std::size_t(blocks) * 32 * 1024, 'x');
+        QVERIFY(::fcntl(writer.get(), F_SETPIPE_SZ, 512 * 1024) > 0);
+        QCOMPARE(::write(writer.get(), text.data(), text.size()), ssize_t(text.size()));
+
+        EventLoop loop;
+        bool ended = false;
+        OutputPump pump(loop, pair.guest.session, *stream, UniqueFd(ends2[0]), [&] { ended = true; });
+        pump.start();
+        if (ends) {
+            pump.endWhenEmpty(); // the writer stays open
+        }
+        loop.atEndOfRound([&] {
+            pair.pump();
+            if (pair.host.events.data[*stream].size() == text.size() && ended == ends) {
+                loop.quit();
+            }
+            return false;
+        });
+        bool late = false;
+        loop.after(std::chrono::seconds(5), [&] {
+            late = true;
+            loop.quit();
+        });
+        loop.run();
+        QVERIFY(!late);
+        QCOMPARE(pair.host.events.data[*stream].size(), text.size());
+        QCOMPARE(ended, ends);
+    }
+
+    void reapsAllButThoseToKeep() {
+        std::vector<pid_t> children;
+        for (int i = 0; i < 4; ++i) {
+            const pid_t pid = ::fork();
+            if (pid == 0) {
+                ::_exit(i);
+            }
+            QVERIFY(pid > 0);
+            children.push_back(pid);
+            siginfo_t info{};
+            QCOMPARE(::waitid(P_PID, id_t(pid), &info, WEXITED | WNOWAIT), 0);
+        }
+        // The first is what the kernel names first.
+        reapAllBut({children[0], children[2]});
+        int status = 0;
+        QCOMPARE(::waitpid(children[1], &status, WNOHANG), -1);
+        QCOMPARE(::waitpid(children[3], &status, WNOHANG), -1);
+        QCOMPARE(::waitpid(children[2], &status, WNOHANG), children[2]);
+        QCOMPARE(WEXITSTATUS(status), 2);
+        reapAllBut({});
+        QCOMPARE(::waitpid(children[0], &status, WNOHANG), -1);
     }
 
     void timersCanBeCancelled() {

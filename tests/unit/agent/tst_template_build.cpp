@@ -43,7 +43,8 @@ private slots:
         const QByteArray mainOut = line("http://mirror.example/debian bookworm main contrib");
         QTest::newRow("one line") << main << false << mainOut;
         QTest::newRow("comments and sources")
-            << main + "# deb http://x.example/debian bookworm main\ndeb-src http://mirror.example/debian bookworm main\n"
+            << main +
+                   "# deb http://x.example/debian bookworm main\ndeb-src http://mirror.example/debian bookworm main\n"
             << false << mainOut;
         QTest::newRow("security and updates")
             << main + "deb http://m.example/debian-security bookworm-security main # why\ndeb http://m.example/debian "
@@ -131,10 +132,64 @@ private slots:
         std::ofstream(root / "var/lib/apt/lists/other.example_debian_dists_bookworm_InRelease")
             << "Hash: SHA256\n\nOrigin: Other\nLabel: Other\n";
         std::vector<std::string> uris;
-        for (const AptSource& source : readHostSources(root)) {
+        const HostSources host = readHostSources(root);
+        for (const AptSource& source : host.sources) {
             uris.push_back(source.uri);
         }
+        QVERIFY(host.unreadable.empty());
         QCOMPARE(uris, (std::vector<std::string>{"http://m.example/debian", "http://s.example/debian-security/"}));
+    }
+
+    void namesSourcesThatItCannotRead() {
+        const QTemporaryDir folder;
+        const std::filesystem::path root(folder.path().toStdString());
+        std::filesystem::create_directories(root / "etc/apt/sources.list.d/odd.list"); // root reads every file
+        std::filesystem::create_symlink("/no/such", root / "etc/apt/sources.list");
+        const HostSources host = readHostSources(root);
+        QVERIFY(host.sources.empty());
+        QCOMPARE(host.unreadable.size(), std::size_t{2});
+        QVERIFY(host.unreadable[0].find("etc/apt/sources.list (No such file") != std::string::npos);
+        QVERIFY(host.unreadable[1].find("odd.list (no regular file") != std::string::npos);
+    }
+
+    void keepsPasswordsOutOfTheTemplate_data() {
+        QTest::addColumn<QByteArray>("uri");
+        QTest::addColumn<QByteArray>("written");
+        QTest::addColumn<QByteArray>("auth"); // "-": refused
+        const auto row = [](const QByteArray& scheme, const char* rest, const char* written, const char* login) {
+            const QByteArray to = scheme + "://" + written;
+            const bool isPlain = QByteArray(login).isEmpty() || QByteArray(login) == "-";
+            QTest::newRow(rest) << scheme + "://" + rest << to
+                                << (isPlain ? QByteArray(login) : "machine " + to + " login " + login + "\n");
+        };
+        row("http", "m.example/debian", "m.example/debian", "");
+        row("http", "me:s3cret@m.example:81/debian", "m.example:81/debian", "me password s3cret");
+        row("https", "me:a%40b%23c@m.example/debian", "m.example/debian", "me password a@b#c");
+        row("https", "token@m.example/debian", "m.example/debian", "token");
+        row("http", "m.example/@debian", "m.example/@debian", "");
+        row("http", "a:b@c@m.example/debian", "m.example/debian", "a password b@c");
+        row("http", "me:a%20b@m.example/debian", "m.example/debian", "-");
+        row("http", "me:a%0Amachine@m.example/debian", "m.example/debian", "-");
+    }
+    void keepsPasswordsOutOfTheTemplate() {
+        QFETCH(QByteArray, uri);
+        QFETCH(QByteArray, written);
+        QFETCH(QByteArray, auth);
+        const std::string text =
+            "deb " + uri.toStdString() + " bookworm main\ndeb " + uri.toStdString() + " bookworm-updates main\n";
+        const auto selected = selectDebianSources(parseOneLineSources(text, "f"), "bookworm");
+        QVERIFY(selected);
+        QCOMPARE(selected->size(), std::size_t{2});
+        const QByteArray sources = QByteArray::fromStdString(formatSources(*selected));
+        QVERIFY2(sources.contains(" " + written + " bookworm main\n"), sources);
+        const auto got = formatAuth(*selected);
+        QCOMPARE(got.has_value(), auth != "-");
+        if (got) {
+            QCOMPARE(QByteArray::fromStdString(*got), auth);
+        } else {
+            QVERIFY2(got.error().message.starts_with("f:1: "), got.error().message.c_str());
+            QVERIFY(got.error().message.find("me:") == std::string::npos);
+        }
     }
 
     void takesAptOptions() {

@@ -48,6 +48,7 @@ FakeGuest::FakeGuest(UniqueFd fd, const protocol::Token& token)
     setNonBlocking(m_fd.get());
     hello.mutable_hello()->set_version(1);
     hello.mutable_hello()->set_agent_version("fake");
+    hello.mutable_hello()->add_features(protocol::kFeatureCloseOutput);
 }
 
 void FakeGuest::pump() {
@@ -149,6 +150,8 @@ void FakeGuest::onMessage(StreamId stream, const std::string& message) {
         input.ParseFromString(message);
         if (input.has_signal()) {
             programs[in.exec].signalNumbers.push_back(input.signal());
+        } else if (input.has_close_output()) {
+            programs[in.exec].outputClosed = true;
         } else {
             programs[in.exec].windows.emplace_back(input.window().rows(), input.window().columns());
         }
@@ -163,7 +166,8 @@ void FakeGuest::onMessage(StreamId stream, const std::string& message) {
             send(stream, hello);
         }
     } else if (header.has_exec()) {
-        in = {Kind::Exec, header.exec().exec_id(), {}};
+        in.kind = Kind::Exec; // the reader keeps what came behind
+        in.exec = header.exec().exec_id();
         programs[in.exec].exec = stream;
         programs[in.exec].request = header.exec();
     } else if (header.has_stdio()) {
@@ -188,6 +192,8 @@ void FakeGuest::onStreamReset(StreamId stream) {
         programs[m_in[stream].exec].stdioReset = true;
     } else if (m_in[stream].kind == Kind::Exec) {
         programs[m_in[stream].exec].execReset = true;
+    } else if (m_in[stream].kind == Kind::Err) {
+        programs[m_in[stream].exec].errReset = true;
     }
     m_out.erase(stream);
 }
@@ -388,8 +394,7 @@ bool Rig::connectAndWaitUntilReady() {
     return next(FromChannelKind::Hello).has_value() && next(FromChannelKind::Ready).has_value();
 }
 
-std::optional<Client> Rig::exec(const agent::ExecRequest& request, std::int64_t limitMs) {
-    const std::size_t before = guest.programs.size();
+std::optional<Client> Rig::accept(const agent::ExecRequest& request, std::int64_t limitMs) {
     send(ToChannelKind::Exec, 5, limitMs, request.SerializeAsString());
     auto accepted = next(FromChannelKind::ExecAccepted);
     if (!accepted || accepted->fds.size() != 4 || accepted->record.request != 5) {
@@ -400,11 +405,20 @@ std::optional<Client> Rig::exec(const agent::ExecRequest& request, std::int64_t 
     client.input = std::move(accepted->fds[1]);
     client.output = std::move(accepted->fds[2]);
     client.error = std::move(accepted->fds[3]);
+    return client;
+}
+
+std::optional<Client> Rig::exec(const agent::ExecRequest& request, std::int64_t limitMs) {
+    const std::size_t before = guest.programs.size();
+    auto client = accept(request, limitMs);
+    if (!client) {
+        return std::nullopt;
+    }
     const bool seen = until([&] {
         return guest.programs.size() == before + 1 && program().exec != 0 && program().stdio != 0 &&
                (request.terminal() || program().err != 0);
     });
-    return seen ? std::optional(std::move(client)) : std::nullopt;
+    return seen ? std::move(client) : std::nullopt;
 }
 
 std::optional<int> Rig::exitStatus(int seconds) {

@@ -33,6 +33,8 @@ public:
         std::string input;
         bool inputEnded = false;
         bool stdioReset = false;
+        bool errReset = false;
+        bool outputClosed = false;
         bool execReset = false;
         std::vector<std::uint32_t> signalNumbers;
         std::vector<std::pair<std::uint32_t, std::uint32_t>> windows;
@@ -42,6 +44,7 @@ public:
     void pump();
     [[nodiscard]] int fd() const { return m_fd.get(); }
     void close() { m_fd.reset(); }
+    void reset(protocol::StreamId stream) { m_session.resetStream(stream); }
 
     void write(protocol::StreamId stream, const std::string& bytes) { m_out[stream].bytes += bytes; }
     void finish(protocol::StreamId stream) { m_out[stream].finish = true; }
@@ -133,6 +136,8 @@ public:
     /// The next record of the daemon's connection of this kind; others are dropped.
     std::optional<Received> next(FromChannelKind kind, int seconds = 10);
     bool connectAndWaitUntilReady();
+    /// Asks for a command; waits until the channel has accepted it, but not for the guest.
+    std::optional<Client> accept(const agent::ExecRequest& request, std::int64_t limitMs = 0);
     /// Starts a command; waits until the guest has the request.
     std::optional<Client> exec(const agent::ExecRequest& request, std::int64_t limitMs = 0);
     std::optional<Client> exec() {

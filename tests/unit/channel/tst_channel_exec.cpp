@@ -257,10 +257,27 @@ private slots:
         QVERIFY(finished);
         QCOMPARE(finished->record.b, std::int64_t{SIGHUP});
     }
+    void clientClosesItsOutput_theGuestIsTold_data() {
+        QTest::addColumn<bool>("guestCan");
+        QTest::addColumn<bool>("terminal");
+        QTest::addColumn<bool>("inputGoesOn");
+        QTest::newRow("close_output") << true << false << true;
+        QTest::newRow("a terminal") << true << true << false;
+        QTest::newRow("an old guest") << false << false << false;
+    }
     void clientClosesItsOutput_theGuestIsTold() {
+        QFETCH(bool, guestCan);
+        QFETCH(bool, terminal);
+        QFETCH(bool, inputGoesOn);
         Rig rig;
+        if (!guestCan) {
+            rig.guest.hello.mutable_hello()->clear_features();
+        }
         QVERIFY(rig.connectAndWaitUntilReady());
-        auto client = rig.exec();
+        agent::ExecRequest request;
+        request.add_argv("program");
+        request.set_terminal(terminal);
+        auto client = rig.exec(request);
         QVERIFY(client);
         rig.guest.started(rig.program());
         rig.guest.write(rig.program().stdio, "three lines");
@@ -269,20 +286,130 @@ private slots:
             return client->out == "three lines";
         }));
         client->output.reset();
-        QVERIFY(rig.until([&] { return rig.program().stdioReset; }));
-        rig.guest.write(rig.program().err, "still heard");
-        rig.guest.finish(rig.program().err);
+        QVERIFY(rig.until([&] { return rig.program().stdioReset || rig.program().outputClosed; }));
+        QCOMPARE(rig.program().outputClosed, inputGoesOn);
+        QCOMPARE(rig.program().stdioReset, !inputGoesOn);
+        if (inputGoesOn) {
+            // Standard input has nothing to do with it, and what is still under way blocks nobody.
+            rig.guest.write(rig.program().stdio, pattern(600'000));
+            const std::string text = pattern(2'000'000);
+            std::size_t sent = 0;
+            QVERIFY(rig.until([&] {
+                sent += client->writeInput(std::string_view(text).substr(sent));
+                return rig.program().input.size() == text.size();
+            }));
+            QCOMPARE(hashOf(rig.program().input), hashOf(text));
+            QVERIFY(rig.until([&] { return rig.guest.waiting(rig.program().stdio) == 0; }));
+            client->input.reset();
+            QVERIFY(rig.until([&] { return rig.program().inputEnded; }));
+        }
+        if (!terminal) {
+            rig.guest.write(rig.program().err, "still heard");
+            rig.guest.finish(rig.program().err);
+        }
         rig.guest.exited(rig.program(), 0, SIGPIPE);
         QVERIFY(rig.until([&] {
             client->readOutput();
             client->readEvents();
             return client->controlEnded;
         }));
-        QCOMPARE(client->err, std::string("still heard"));
+        QCOMPARE(client->err, std::string(terminal ? "" : "still heard"));
         QCOMPARE(client->events.back().kind, ClientEventKind::Signalled);
         QCOMPARE(client->events.back().a, unsigned{SIGPIPE});
     }
 
+    void clientClosesItsOutputs_beforeTheGuestHasHeard_data() {
+        QTest::addColumn<bool>("guestCan");
+        QTest::newRow("close_output") << true;
+        QTest::newRow("an old guest") << false;
+    }
+    void clientClosesItsOutputs_beforeTheGuestHasHeard() {
+        QFETCH(bool, guestCan);
+        Rig rig;
+        if (!guestCan) {
+            rig.guest.hello.mutable_hello()->clear_features();
+        }
+        QVERIFY(rig.connectAndWaitUntilReady());
+        // More than the queue to the guest holds, and a guest that is busy with something else.
+        std::vector<Client> others;
+        for (int i = 0; i < 8; ++i) {
+            auto other = rig.exec();
+            QVERIFY(other);
+            others.push_back(std::move(*other));
+        }
+        rig.guest.reads = false;
+        const std::string piece = pattern(65536);
+        int still = 0;
+        QVERIFY(rig.until([&] {
+            std::size_t taken = 0;
+            for (Client& other : others) {
+                taken += other.writeInput(piece);
+            }
+            still = taken == 0 ? still + 1 : 0;
+            return still > 200;
+        }));
+        agent::ExecRequest request;
+        request.add_argv("late");
+        auto client = rig.accept(request);
+        QVERIFY(client);
+        client->output.reset();
+        client->error.reset();
+        QVERIFY(!rig.until([] { return false; }, 1)); // the channel sees that
+        rig.guest.reads = true;
+        QVERIFY(rig.until([&] { return rig.program().exec != 0 && rig.program().request.argv(0) == "late"; }));
+        QVERIFY(rig.program().stdio != 0 && rig.program().err != 0);
+        rig.guest.started(rig.program());
+        QVERIFY(rig.until([&] {
+            return rig.program().errReset && (guestCan ? rig.program().outputClosed : rig.program().stdioReset);
+        }));
+        rig.guest.exited(rig.program(), 0, SIGPIPE);
+        QVERIFY(rig.until([&] {
+            client->readEvents();
+            return client->controlEnded;
+        }));
+        QCOMPARE(client->events.back().a, unsigned{SIGPIPE});
+    }
+    void guestGivesItsStreamsUp_itStillEnds() {
+        Rig rig;
+        QVERIFY(rig.connectAndWaitUntilReady());
+        auto client = rig.exec();
+        QVERIFY(client);
+        rig.guest.reset(rig.program().stdio);
+        rig.guest.reset(rig.program().err);
+        QCOMPARE(client->writeInput("nobody takes it"), std::size_t{15});
+        rig.guest.started(rig.program());
+        rig.guest.exited(rig.program(), 9);
+        QVERIFY(rig.until([&] {
+            client->readOutput();
+            client->readEvents();
+            return client->controlEnded && client->outEnded && client->errEnded;
+        }));
+        QCOMPARE(client->events.back().a, 9U);
+    }
+
+    void timeLimit_leavesASlowReaderItsTime() {
+        Rig rig;
+        QVERIFY(rig.connectAndWaitUntilReady());
+        agent::ExecRequest request;
+        request.add_argv("writes a lot");
+        auto client = rig.exec(request, 100);
+        QVERIFY(client);
+        const std::string text = pattern(240'000); // all of it fits the window, but not the client's socket
+        rig.guest.started(rig.program());
+        rig.guest.write(rig.program().stdio, text);
+        QVERIFY(rig.until([&] { return !rig.program().signalNumbers.empty(); }));
+        rig.guest.finish(rig.program().stdio);
+        rig.guest.exited(rig.program(), 0, SIGKILL);
+        // Longer than a guest has that says nothing.
+        QVERIFY(!rig.next(FromChannelKind::ExecFinished, 6));
+        QVERIFY(rig.until([&] {
+            client->readOutput();
+            client->readEvents();
+            return client->controlEnded && client->outEnded;
+        }));
+        QCOMPARE(client->out.size(), text.size());
+        QCOMPARE(client->events.back().kind, ClientEventKind::TimedOut);
+    }
     void timeLimit_killsAndSaysSo() {
         Rig rig;
         QVERIFY(rig.connectAndWaitUntilReady());

@@ -256,6 +256,19 @@ private slots:
         rig.send(ToChannelKind::Shutdown, 14, -1);
         QCOMPARE(rig.next(FromChannelKind::Refused)->record.a, std::uint32_t(RefusedReason::BadRequest));
     }
+    void aQuietGuest_isAskedWhetherItIsThere() {
+        Rig rig;
+        QVERIFY(rig.connectAndWaitUntilReady());
+        QVERIFY(rig.until([&] { return !rig.guest.requests.empty(); }, 15));
+        QVERIFY(rig.guest.requests[0].has_ping());
+        agent::Reply reply;
+        reply.set_id(rig.guest.requests[0].id());
+        reply.mutable_done();
+        rig.guest.send(rig.guest.control, reply);
+        // The daemon hears nothing of it, and all goes on.
+        QVERIFY(rig.exec());
+        QVERIFY(!rig.next(FromChannelKind::Lost, 1));
+    }
     void requests_ofAnEarlierConnection_areNotAnsweredToTheNext() {
         Rig rig;
         QVERIFY(rig.connectAndWaitUntilReady());

@@ -4,6 +4,7 @@
 #include "cli/duration.hpp"
 #include "cli/environment.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/run/line_escape.hpp"
 #include "cli/run/outcome.hpp"
 
 #include <QFile>
@@ -203,6 +204,8 @@ private slots:
                                               << "--domain needs one value";
         QTest::newRow("bad duration") << "run --timeout soon ls"
                                       << "'soon' is not a duration";
+        QTest::newRow("too long a time") << "run --timeout 31d ls"
+                                         << "the longest is 30d";
         QTest::newRow("name missing") << "domain show"
                                       << "NAME is required";
         QTest::newRow("one name too many") << "domain show a b"
@@ -214,9 +217,47 @@ private slots:
         const auto parsed = parseArguments(words(line));
         const auto* end = std::get_if<ParseEnd>(&parsed);
         QVERIFY(end != nullptr);
-        QCOMPARE(end->status, 2);
+        QCOMPARE(end->status, line.startsWith("run") ? 125 : 2);
         QVERIFY2(QString::fromStdString(end->text).contains(says), end->text.c_str());
         QVERIFY(!end->hint.empty());
+    }
+
+    void lineEscape_data() {
+        QTest::addColumn<QByteArray>("typed");
+        QTest::addColumn<QByteArray>("passed");
+        QTest::addColumn<bool>("leave");
+        const auto row = [](const char* typed, const char* passed, bool leave) {
+            QTest::newRow(QByteArray(typed).toPercentEncoding()) << QByteArray(typed) << QByteArray(passed) << leave;
+        };
+        row("~.", "", true);
+        row("~.rest", "", true);
+        row("ls\r~.", "ls\r", true);
+        row("ls\n~.", "ls\n", true);
+        row("ls ~.", "ls ~.", false);
+        row("~~", "~", false);
+        row("~~.", "~.", false);
+        row("~~\r~.", "~\r", true);
+        row("~/bin\r", "~/bin\r", false);
+        row("~\r~.", "~\r", true);
+        row("a~~.", "a~~.", false);
+        row(".", ".", false);
+    }
+    void lineEscape() {
+        QFETCH(QByteArray, typed);
+        QFETCH(QByteArray, passed);
+        QFETCH(bool, leave);
+        for (const qsizetype step : {qsizetype{1}, typed.size()}) {
+            LineEscape escape;
+            std::string got;
+            bool left = false;
+            for (qsizetype at = 0; at < typed.size() && !left; at += step) {
+                const auto result = escape.take(std::span(typed.constData() + at, std::size_t(step)));
+                got += result.bytes;
+                left = result.leave;
+            }
+            QCOMPARE(QByteArray::fromStdString(got), passed);
+            QCOMPARE(left, leave);
+        }
     }
 
     void help_isOnStandardOutputAndDone() {

@@ -90,9 +90,40 @@ private slots:
         QVERIFY(loaded.domains[0].isManaged);
         QVERIFY(!loaded.domains[1].isManaged);
         QCOMPARE(loaded.problems.size(), std::size_t{2});
-        QVERIFY2(loaded.problems[0].message.starts_with((m_root / "etc/bad.toml").string() + ":2:"),
-                 loaded.problems[0].message.c_str());
-        QVERIFY(loaded.problems[1].message.find("not named by a uid") != std::string::npos);
+        QVERIFY2(loaded.problems[0].error.message.starts_with((m_root / "etc/bad.toml").string() + ":2:"),
+                 loaded.problems[0].error.message.c_str());
+        QVERIFY(loaded.problems[1].error.message.find("not named by a uid") != std::string::npos);
+    }
+    void problems_sayWhoseTheyAre_data() {
+        QTest::addColumn<QString>("path");
+        QTest::addColumn<QString>("text");
+        QTest::addColumn<qint64>("owner"); // -1: none
+        QTest::addColumn<QString>("name");
+        const QString good = "template = \"minimal\"\n";
+        QTest::newRow("a user's") << "users/1001/work.toml"
+                                  << "x" << qint64{1001} << "work";
+        QTest::newRow("a user's, who names another") << "users/1001/work.toml"
+                                                     << "owner = 1000\n" + good << qint64{1001} << "work";
+        QTest::newRow("an admin's") << "etc/work.toml"
+                                    << "owner = 1000\nnonsense = 1\n" + good << qint64{1000} << "work";
+        QTest::newRow("an admin's that is not TOML") << "etc/work.toml"
+                                                     << "owner = 1000\nx" << qint64{-1} << "work";
+        QTest::newRow("an admin's without owner") << "etc/work.toml" << good << qint64{-1} << "work";
+        QTest::newRow("a stray folder") << "users/alice/work.toml" << good << qint64{-1} << "";
+    }
+    void problems_sayWhoseTheyAre() {
+        QFETCH(QString, path);
+        QFETCH(QString, text);
+        QFETCH(qint64, owner);
+        QFETCH(QString, name);
+        write(qPrintable(path), text.toStdString());
+        const auto loaded = m_store->loadDomains();
+        QVERIFY(!loaded.problems.empty());
+        for (const auto& problem : loaded.problems) {
+            QCOMPARE(problem.owner ? qint64{*problem.owner} : qint64{-1}, owner);
+            QCOMPARE(QString::fromStdString(problem.name), name);
+            QVERIFY(problem.error.message.find(problem.file.string()) != std::string::npos);
+        }
     }
     void adminsDefinition_wins() {
         write("etc/work.toml", "owner = 1000\ntemplate = \"minimal\"\nlabel = \"red\"\n");
@@ -146,9 +177,9 @@ private slots:
         const auto loaded = m_store->loadDomains();
         QVERIFY(loaded.domains.empty());
         QCOMPARE(loaded.problems.size(), std::size_t{1});
-        QVERIFY2(loaded.problems[0].message.find(message.toStdString()) != std::string::npos,
-                 loaded.problems[0].message.c_str());
-        QVERIFY(loaded.problems[0].message.find(file.string()) != std::string::npos);
+        QVERIFY2(loaded.problems[0].error.message.find(message.toStdString()) != std::string::npos,
+                 loaded.problems[0].error.message.c_str());
+        QVERIFY(loaded.problems[0].error.message.find(file.string()) != std::string::npos);
     }
     void linkedUserFolder_isNotFollowed() {
         write("elsewhere/work.toml", "template = \"minimal\"\n");
@@ -180,6 +211,8 @@ private slots:
         loaded = m_store->loadTemplates();
         QCOMPARE(loaded.templates.size(), std::size_t{1}); // not silently the old one
         QCOMPARE(loaded.problems.size(), std::size_t{1});
+        QCOMPARE(loaded.problems[0].name, std::string("minimal"));
+        QCOMPARE(loaded.problems[0].file, m_root / "t2/minimal.toml");
     }
 
 private:

@@ -64,7 +64,7 @@ struct Daemon {
     Outside& outside;
     RecordingEvents events;
     std::unique_ptr<core::WorkerPool> workers = std::make_unique<core::WorkerPool>(4);
-    core::JobService jobs{*workers, events, outside.clock};
+    core::JobService jobs{*workers, events};
     core::TemplateService templates{
         {outside.definitions, outside.templates, outside.builder, outside.acceleration, outside.instances}, jobs};
     core::DomainTable table{events};
@@ -91,6 +91,7 @@ struct Daemon {
                                      *workers,
                                      {.settle = std::chrono::milliseconds(20),
                                       .retry = std::chrono::milliseconds(20),
+                                      .lookAgain = std::chrono::milliseconds(5),
                                       .busy = std::chrono::milliseconds(20)}};
     core::DomainService domains{{outside.domains, outside.definitions, outside.store, outside.links, outside.clock},
                                 table,

@@ -26,11 +26,13 @@ private slots:
             {{S::Starting, E::EmulatorGone}, S::Failed},      {{S::Running, E::EmulatorGone}, S::Failed},
             {{S::Paused, E::EmulatorGone}, S::Failed},        {{S::Running, E::ChannelLost}, S::Failed},
             {{S::Paused, E::ChannelLost}, S::Failed},         {{S::Running, E::PauseRequested}, S::Paused},
-            {{S::Paused, E::ResumeRequested}, S::Running},
+            {{S::Paused, E::ResumeRequested}, S::Running},    {{S::Starting, E::StartCancelled}, S::Stopped},
+            {{S::Failed, E::FailureDismissed}, S::Stopped},
         };
         for (const S state : {S::Stopped, S::Starting, S::Running, S::Paused, S::Suspended, S::Stopping, S::Failed}) {
-            for (const E event : {E::StartRequested, E::AgentReady, E::StartFailed, E::StopRequested, E::EmulatorGone,
-                                  E::ChannelLost, E::PauseRequested, E::ResumeRequested}) {
+            for (const E event :
+                 {E::StartRequested, E::AgentReady, E::StartFailed, E::StopRequested, E::EmulatorGone, E::ChannelLost,
+                  E::PauseRequested, E::ResumeRequested, E::StartCancelled, E::FailureDismissed}) {
                 const auto expected = allowed.find({state, event});
                 const auto next = nextState(state, event);
                 const std::string row = std::string(nameOf(state)) + " / " + std::string(nameOf(event));

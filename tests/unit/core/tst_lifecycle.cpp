@@ -5,6 +5,9 @@
 
 #include <QTest>
 
+#include <atomic>
+#include <thread>
+
 using namespace bulkhead;
 using namespace bulkhead::core;
 using namespace bulkhead::tests;
@@ -184,7 +187,7 @@ private slots:
         Daemon daemon(world);
         const auto id = isDisposable ? daemon.domains.createDisposable(kAlice, "", "").value() : makeDomain(daemon);
         world.hypervisor.setReachable(false);
-        const auto job = daemon.wait(isDisposable ? daemon.lifecycle.startDisposable(kAlice, id)
+        const auto job = daemon.wait(isDisposable ? daemon.lifecycle.startDisposable(kAlice, id).value()
                                                   : daemon.lifecycle.start(kAlice, id).value());
         QCOMPARE(job.error->code, ErrorCode::Unavailable);
         QVERIFY(!traces(world).isEmpty() || !world.hypervisor.list());
@@ -259,7 +262,7 @@ private slots:
         Outside world;
         Daemon daemon(world);
         const auto id = daemon.domains.createDisposable(kAlice, "", "").value();
-        daemon.wait(daemon.lifecycle.startDisposable(kAlice, id));
+        daemon.wait(daemon.lifecycle.startDisposable(kAlice, id).value());
         const auto instance = daemon.table.find(id)->instance->id;
         // None has run yet: the client that waits for it still gets its domain.
         daemon.lifecycle.onLinkLost(instance, {.reason = "the line closed"});
@@ -321,7 +324,7 @@ private slots:
         Outside world;
         Daemon daemon(world);
         const auto id = daemon.domains.createDisposable(kAlice, "", "").value();
-        QCOMPARE(daemon.wait(daemon.lifecycle.startDisposable(kAlice, id)).state, JobState::Succeeded);
+        QCOMPARE(daemon.wait(daemon.lifecycle.startDisposable(kAlice, id).value()).state, JobState::Succeeded);
         const auto instance = daemon.table.find(id)->instance->id;
         const auto exec = daemon.domains.exec(kAlice, id, {.argv = {"true"}}).value().id;
         // The client may leave now: its program is what counts.
@@ -338,12 +341,98 @@ private slots:
         Outside world;
         Daemon daemon(world);
         const auto id = daemon.domains.createDisposable(kAlice, "", "").value();
-        daemon.wait(daemon.lifecycle.startDisposable(kAlice, id));
+        daemon.wait(daemon.lifecycle.startDisposable(kAlice, id).value());
         daemon.lifecycle.onClientLeft(":1.77");
         QVERIFY(daemon.table.find(id).has_value());
         daemon.lifecycle.onClientLeft(kAlice.busName);
         QTRY_VERIFY(!daemon.table.find(id));
         QCOMPARE(traces(world), QString());
+    }
+
+    void failedRemoval_takesNothingAway() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = makeDomain(daemon);
+        startDomain(daemon, id);
+        world.hypervisor.setReachable(false);
+        const auto failed = daemon.wait(daemon.domains.remove(kAlice, id, true).value());
+        QCOMPARE(failed.state, JobState::Failed);
+        world.hypervisor.setReachable(true);
+        QTRY_COMPARE(stateOf(daemon, id), DomainState::Stopped);
+        // Nothing goes at the next start of the daemon either: the user was told that it was not removed.
+        Daemon next(world);
+        QVERIFY(next.reconciler.run().has_value());
+        QVERIFY(next.table.find(id).has_value());
+        QVERIFY(world.store.homes.contains(id));
+    }
+
+    void removalThatCannotBeFinished_leavesNothingUsable() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = makeDomain(daemon);
+        world.store.failRemove = Error{ErrorCode::HostFailure, "input/output error"};
+        QCOMPARE(daemon.wait(daemon.domains.remove(kAlice, id, false).value()).state, JobState::Failed);
+        const auto start = daemon.wait(daemon.lifecycle.start(kAlice, id).value());
+        QCOMPARE(start.error->code, ErrorCode::WrongState);
+        world.store.failRemove.reset();
+        QCOMPARE(daemon.wait(daemon.domains.remove(kAlice, id, false).value()).state, JobState::Succeeded);
+        QVERIFY(world.store.homes.empty());
+    }
+
+    void fullDisk_keepsNothingFromBeingStopped() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = makeDomain(daemon);
+        const auto instance = startDomain(daemon, id);
+        world.database.failWrites = Error{ErrorCode::NoSpace, "full"};
+        [[maybe_unused]] const auto job =
+            daemon.wait(daemon.lifecycle.stop(kAlice, id, {.force = true, .grace = {}}).value());
+        QVERIFY(!world.hypervisor.isRunning(instance));
+        world.database.failWrites.reset();
+        QTRY_COMPARE(stateOf(daemon, id), DomainState::Stopped);
+        QTRY_COMPARE(traces(world), QString());
+    }
+
+    void quotas_boundOneUser() {
+        Outside world;
+        Daemon daemon(world);
+        for (unsigned i = 0; i < DomainService::kMostDomains; ++i) {
+            QVERIFY(daemon.domains.create(kAlice, "d" + std::to_string(i), {}).has_value());
+        }
+        const auto refused = daemon.domains.create(kAlice, "one-more", {});
+        QCOMPARE(refused.error().code, ErrorCode::LimitExceeded);
+        QVERIFY(refused.error().message.find("64") != std::string::npos);
+        QVERIFY(daemon.domains.create(kMallory, "mine", {}).has_value());
+        for (unsigned i = 0; i < DomainService::kMostDisposables; ++i) {
+            QVERIFY(daemon.domains.createDisposable(kAlice, "", "").has_value());
+        }
+        QCOMPARE(daemon.domains.createDisposable(kAlice, "", "").error().code, ErrorCode::LimitExceeded);
+        QVERIFY(daemon.domains.createDisposable(kRoot, "", "").has_value());
+    }
+
+    void jobs_areBoundedPerUser() {
+        Outside world;
+        Daemon daemon(world);
+        std::atomic<bool> mayEnd = false;
+        const JobBody waits = [&](const JobContext&) -> Result<JobResult> {
+            while (!mayEnd) {
+                std::this_thread::yield();
+            }
+            return JobResult{};
+        };
+        std::vector<JobId> ids;
+        for (unsigned i = 0; i < JobService::kMostRunning; ++i) {
+            ids.push_back(daemon.jobs.begin("test", kAlice.uid, waits).value());
+        }
+        QCOMPARE(daemon.jobs.begin("test", kAlice.uid, waits).error().code, ErrorCode::LimitExceeded);
+        mayEnd = true;
+        for (const auto& id : ids) {
+            daemon.wait(id);
+        }
+        for (unsigned i = 0; i < 2 * JobService::kMostRemembered; ++i) {
+            daemon.jobs.finished("test", kAlice.uid, {});
+        }
+        QCOMPARE(daemon.jobs.known().size(), std::size_t{JobService::kMostRemembered});
     }
 
     void secondOperation_isBusy() {
@@ -447,12 +536,12 @@ private slots:
         {
             Daemon daemon(world);
             const auto id = daemon.domains.createDisposable(kAlice, "", "").value();
-            daemon.wait(daemon.lifecycle.startDisposable(kAlice, id));
+            daemon.wait(daemon.lifecycle.startDisposable(kAlice, id).value());
         }
         world.links.adoptedExecs = 0;
         Daemon next(world);
         QVERIFY(next.reconciler.run().has_value());
-        QVERIFY(next.table.all().empty());
+        QTRY_VERIFY(next.table.all().empty());
         QCOMPARE(traces(world), QString());
     }
 
@@ -488,7 +577,11 @@ private slots:
             id = makeDomain(daemon);
         }
         world.definitions.domains.clear();
-        world.definitions.problems = {{ErrorCode::InvalidArgument, "/state/1000/work.toml:3:1: unknown key"}};
+        // Another user's domain may have the same name; whose text is shown must not hang on it.
+        world.definitions.problems = {
+            {{ErrorCode::InvalidArgument, "/state/1000/work.toml:3:1: unknown key"}, {}, kAlice.uid, "work"},
+            {{ErrorCode::InvalidArgument, "/state/1001/work.toml:9:9: secret"}, {}, kAlice.uid + 1, "work"},
+            {{ErrorCode::InvalidArgument, "/etc/work.toml:8:8: nobody's"}, {}, std::nullopt, "work"}};
         Daemon next(world);
         next.reconciler.run();
         const auto job = next.wait(next.lifecycle.start(kAlice, id).value());

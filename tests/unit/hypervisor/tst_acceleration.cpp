@@ -8,7 +8,9 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include <atomic>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace bulkhead;
@@ -110,10 +112,26 @@ private slots:
         QCOMPARE(again.acceleration == Acceleration::Kvm, isKvm);
     }
 
+    void silenceEndsAtTheLimit_data() {
+        QTest::addColumn<QByteArray>("script");
+        QTest::addColumn<QString>("mentions");
+        const auto row = [](const char* name, const char* script, const char* mentions) {
+            QTest::newRow(name) << QByteArray(script) << QString(mentions);
+        };
+        row("nothing", "exec sleep 60", "firmware does not come up");
+        row("the boot loader only", "echo 'Probing EDD... ok' >&3; exec sleep 60", "kernel does not come up");
+        row("the boot loader on and on", "while echo 'Probing EDD... ok' >&3; do sleep 0.05; done",
+            "kernel does not come up");
+        row("a kernel that hangs later", "echo '[ 0.0] Linux version 6' >&3; exec sleep 60", "does not get there");
+    }
     void silenceEndsAtTheLimit() {
-        writeEmulator("exec sleep 60");
+        QFETCH(QByteArray, script);
+        QFETCH(QString, mentions);
+        writeEmulator(script);
         auto few = options();
+        few.startLimit = std::chrono::seconds(mentions.contains("firmware") ? 0 : 20);
         few.limit = std::chrono::milliseconds(200);
+        few.bootLimit = std::chrono::milliseconds(200);
         QElapsedTimer timer;
         timer.start();
         const auto outcome = hypervisor::AccelerationSelfTest(few).determine(path("vmlinuz").toStdString(),
@@ -122,6 +140,72 @@ private slots:
         QVERIFY(outcome.isKnown);
         QVERIFY(outcome.acceleration == Acceleration::Emulation);
         QVERIFY2(outcome.reason.find("no guest reached user space") != std::string::npos, outcome.reason.c_str());
+        QVERIFY2(QString::fromStdString(outcome.reason).contains(mentions), outcome.reason.c_str());
+    }
+
+    void aSlowKernel_isWaitedFor() {
+        // Longer silent than a kernel that does not come up may be, but it has spoken.
+        writeEmulator("echo '[ 0.0] Linux version 6' >&3; sleep 1; echo BULKHEAD-SELFTEST-OK >&3; exec sleep 60");
+        auto few = options();
+        few.limit = std::chrono::milliseconds(200);
+        const auto outcome = hypervisor::AccelerationSelfTest(few).determine(path("vmlinuz").toStdString(),
+                                                                             path("initrd.img").toStdString(), false);
+        QVERIFY2(outcome.acceleration == Acceleration::Kvm, outcome.reason.c_str());
+    }
+
+    /// A host that was busy for a moment must not turn KVM off for good; one on which it is broken must.
+    void slowTrialAloneOverturnsNothing_data() {
+        QTest::addColumn<QByteArray>("slowRuns");
+        QTest::addColumn<bool>("isKvm");
+        QTest::addColumn<int>("runsMade");
+        QTest::newRow("slow once") << QByteArray("2") << true << 3;
+        QTest::newRow("slow again") << QByteArray("2|3") << false << 3;
+    }
+    void slowTrialAloneOverturnsNothing() {
+        QFETCH(QByteArray, slowRuns);
+        QFETCH(bool, isKvm);
+        QFETCH(int, runsMade);
+        writeEmulator("case $(wc -l < " + m_folder->path().toUtf8() + "/runs) in " + slowRuns +
+                      ") exec sleep 60;; esac; echo BULKHEAD-SELFTEST-OK >&3");
+        QVERIFY(determine().acceleration == Acceleration::Kvm);
+        auto few = options();
+        few.limit = std::chrono::seconds(2);
+        const auto outcome = hypervisor::AccelerationSelfTest(few).determine(path("vmlinuz").toStdString(),
+                                                                             path("initrd.img").toStdString(), true);
+        QCOMPARE(outcome.acceleration == Acceleration::Kvm, isKvm);
+        QCOMPARE(runs(), runsMade);
+        QCOMPARE(hypervisor::AccelerationSelfTest(options()).remembered().acceleration == Acceleration::Kvm, isKvm);
+    }
+    void trialIsShared() {
+        writeEmulator("echo BULKHEAD-SELFTEST-OK >&3");
+        hypervisor::AccelerationSelfTest probe(options());
+        for (const bool refresh : {false, true, true}) {
+            QVERIFY(probe.determine(path("vmlinuz").toStdString(), path("initrd.img").toStdString(), refresh).isKnown);
+        }
+        QCOMPARE(runs(), 1);
+    }
+    void rememberedAnswerWaitsForNoTrial() {
+        const auto hang = m_folder->path().toUtf8() + "/hang";
+        writeEmulator("while [ -e " + hang + " ]; do sleep 0.02; done; echo BULKHEAD-SELFTEST-OK >&3");
+        auto unshared = options();
+        unshared.shareFor = std::chrono::milliseconds(0);
+        hypervisor::AccelerationSelfTest probe(unshared);
+        const auto ask = [&](bool refresh) {
+            return probe.determine(path("vmlinuz").toStdString(), path("initrd.img").toStdString(), refresh).isKnown;
+        };
+        QVERIFY(ask(false));
+        write("hang", "");
+        std::atomic<bool> isOver = false;
+        std::thread doctor([&] {
+            ask(true);
+            isOver = true;
+        });
+        const bool isTrying = QTest::qWaitFor([this] { return runs() == 2; }, 10'000);
+        const bool isKnown = ask(false);
+        const bool hasWaited = isOver;
+        QFile::remove(path("hang"));
+        doctor.join();
+        QVERIFY(isTrying && isKnown && !hasWaited);
     }
 
     void emulatorIsAskedForTheRealThing() {
@@ -164,8 +248,8 @@ private slots:
         QTest::addColumn<QByteArray>("content");
         QTest::newRow("empty") << QByteArray();
         QTest::newRow("other version") << QByteArray("bulkhead-acceleration 0\nkey\nkvm\nx\n");
-        QTest::newRow("other key") << QByteArray("bulkhead-acceleration 1\nkey\nkvm\nx\n");
-        QTest::newRow("cut") << QByteArray("bulkhead-acceleration 1\n");
+        QTest::newRow("other key") << QByteArray("bulkhead-acceleration 2\nkey\nkvm\nx\n");
+        QTest::newRow("cut") << QByteArray("bulkhead-acceleration 2\n");
     }
     void damagedMemoryIsTestedAgain() {
         QFETCH(QByteArray, content);

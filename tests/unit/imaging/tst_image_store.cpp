@@ -31,6 +31,7 @@ constexpr uid_t kBuildUser = 4713;
 class TickingClock final : public core::Clock {
 public:
     std::int64_t now() override { return ++m_now; }
+    void setBack(std::int64_t seconds) { m_now -= seconds; }
 
 private:
     std::int64_t m_now = 1'700'000'000;
@@ -111,13 +112,58 @@ private slots:
     void oldVersions_stayWhileInUse() {
         const auto first = install("one");
         const auto second = install("two", {first.version});
-        QVERIFY(fs::exists(first.directory));
-        QVERIFY(fs::exists(second.directory));
         const auto third = install("three", {first.version});
         QVERIFY(fs::exists(first.directory));
+        QVERIFY(fs::exists(second.directory));
+        const auto fourth = install("four", {first.version});
+        QVERIFY(fs::exists(first.directory));
         QVERIFY(!fs::exists(second.directory));
-        QCOMPARE(m_templates->find("minimal")->version, third.version);
+        QVERIFY(fs::exists(third.directory));
+        QCOMPARE(m_templates->find("minimal")->version, fourth.version);
+        install("five");
         QCOMPARE(entriesOf(first.directory.parent_path()), std::size_t{2});
+    }
+    /// A start has planned with the newest version, and has no record yet, when a build is installed.
+    void versionBefore_staysForAStartThatIsPrepared() {
+        const auto first = install("one");
+        const auto plan = samplePlan(stores(), first, std::nullopt);
+        install("two");
+        const auto files = m_instances->prepareInstance(plan);
+        QVERIFY2(files, files ? "" : files.error().message.c_str());
+    }
+    void useOfVersions_isAskedBeforeEachRemoval() {
+        for (const char* seed : {"one", "two"}) {
+            install(seed);
+        }
+        const auto versions = m_root / "state/templates/minimal";
+        QVERIFY(m_templates->install(sampleTemplate(), build("three"), []() -> Result<std::vector<std::string>> {
+            return fail(ErrorCode::Unavailable, "the database is away");
+        }));
+        QCOMPARE(entriesOf(versions), std::size_t{3}); // not known, so nothing goes
+        QVERIFY(m_templates->install(sampleTemplate(), build("four"), [&]() -> Result<std::vector<std::string>> {
+            std::vector<std::string> all;
+            for (const auto& entry : fs::directory_iterator(versions)) {
+                all.push_back(entry.path().filename());
+            }
+            return all;
+        }));
+        QCOMPARE(entriesOf(versions), std::size_t{4});
+        int asked = 0;
+        QVERIFY(m_templates->install(sampleTemplate(), build("five"), [&]() -> Result<std::vector<std::string>> {
+            ++asked;
+            return std::vector<std::string>{};
+        }));
+        QCOMPARE(entriesOf(versions), std::size_t{2});
+        QCOMPARE(asked, 3);
+    }
+    void clockSetBack_doesNotHideTheNewBuild() {
+        install("one");
+        m_clock.setBack(86'400);
+        const auto second = install("two");
+        QCOMPARE(m_templates->find("minimal")->version, second.version);
+        const auto third = install("three");
+        QCOMPARE(m_templates->find("minimal")->version, third.version);
+        QVERIFY(fs::exists(second.directory)); // and the version before is the one before
     }
     void brokenVersion_isLeftOut_data() {
         QTest::addColumn<QString>("damage");
@@ -195,7 +241,7 @@ private slots:
     void leftovers_goAway() {
         const auto made = install("one");
         const auto domain = randomId<DomainId>();
-        QVERIFY(m_instances->createHome(domain, 64 * kMiB));
+        QVERIFY(m_instances->createHome(domain, 1000, "work", 64 * kMiB));
         for (const std::string name :
              {"templates/minimal/.new-x/y", "templates/minimal/.old-z", "homes/.new-a", "bases/.new-b"}) {
             fs::create_directories(m_root / "state" / name);
@@ -226,7 +272,7 @@ private slots:
         const auto again = m_templates->install(sampleTemplate(), build("two"), {});
         QCOMPARE(again.error().code, ErrorCode::NoSpace);
         QVERIFY(again.error().message.find("1 GiB of 100 GiB") != std::string::npos);
-        QCOMPARE(m_instances->createHome(randomId<DomainId>(), kGiB).error().code, ErrorCode::NoSpace);
+        QCOMPARE(m_instances->createHome(randomId<DomainId>(), 1000, "work", kGiB).error().code, ErrorCode::NoSpace);
         QCOMPARE(m_instances->prepareInstance(samplePlan(stores(), made, std::nullopt)).error().code,
                  ErrorCode::NoSpace);
         QCOMPARE(entriesOf(m_root / "state/templates/minimal"), std::size_t{1});
@@ -258,7 +304,7 @@ private slots:
 
         const auto installed = install("two");
         std::ofstream(small / "filler") << std::string(4 * kMiB, 'f');
-        const auto home = m_instances->createHome(randomId<DomainId>(), 64 * kMiB);
+        const auto home = m_instances->createHome(randomId<DomainId>(), 1000, "work", 64 * kMiB);
         QVERIFY(!home);
         QVERIFY2(home.error().code == ErrorCode::NoSpace, home.error().message.c_str());
         QCOMPARE(entriesOf(small / "state/homes"), std::size_t{0});
@@ -273,7 +319,7 @@ private slots:
 
     void home_isAnEmptyFileSystemOfRoot() {
         const auto domain = randomId<DomainId>();
-        QVERIFY(m_instances->createHome(domain, 8 * kGiB));
+        QVERIFY(m_instances->createHome(domain, 1000, "work", 8 * kGiB));
         const fs::path image = m_root / "state/homes" / domain.text() / "home.img";
         struct stat status {};
         QCOMPARE(::stat(image.c_str(), &status), 0);
@@ -286,10 +332,36 @@ private slots:
         const auto described = tool("/sbin/dumpe2fs", {"-h", image.string()});
         QVERIFY(described.output.find("Reserved block count:     0") != std::string::npos);
     }
+    void lostNote_leavesTheHomeWithoutAName_data() {
+        QTest::addColumn<QString>("text");
+        QTest::newRow("absent") << QString();
+        QTest::newRow("empty") << "";
+        QTest::newRow("not TOML") << "owner = ";
+        QTest::newRow("of a later format") << "format = 2\nowner = 1000\nname = 'work'\ncreated = 1\n";
+        QTest::newRow("owner is a text") << "format = 1\nowner = '1000'\nname = 'work'\ncreated = 1\n";
+        QTest::newRow("owner is nobody") << "format = 1\nowner = 4294967295\nname = 'work'\ncreated = 1\n";
+        QTest::newRow("name is a path") << "format = 1\nowner = 1000\nname = '../x'\ncreated = 1\n";
+        QTest::newRow("huge") << QString(1 << 20, '#');
+    }
+    void lostNote_leavesTheHomeWithoutAName() {
+        QFETCH(QString, text);
+        const auto domain = randomId<DomainId>();
+        QVERIFY(m_instances->createHome(domain, 1000, "work", 64 * kMiB));
+        const fs::path note = m_root / "state/homes" / domain.text() / "manifest.toml";
+        QCOMPARE(modeOf(note), mode_t{0600});
+        QCOMPARE(ownerOf(note), uid_t{0});
+        fs::remove(note);
+        if (!text.isNull()) {
+            std::ofstream(note) << text.toStdString();
+        }
+        const auto homes = m_instances->homesOnDisk();
+        QVERIFY(homes);
+        QVERIFY(*homes == (std::vector<core::HomeOnDisk>{{domain, std::nullopt, ""}}));
+    }
     void claimedHome_belongsToTheEmulator_andComesBack() {
         const auto made = install("one");
         const auto domain = randomId<DomainId>();
-        QVERIFY(m_instances->createHome(domain, 64 * kMiB));
+        QVERIFY(m_instances->createHome(domain, 1000, "work", 64 * kMiB));
         const auto plan = samplePlan(stores(), made, domain);
         const auto files = m_instances->prepareInstance(plan);
         QVERIFY2(files, files ? "" : files.error().message.c_str());
@@ -314,6 +386,40 @@ private slots:
         QCOMPARE(entriesOf(m_root / "state/instances"), std::size_t{0});
         QCOMPARE(entriesOf(m_root / "run/instances"), std::size_t{0});
     }
+    void damagedClaim_keepsAllHomes_data() {
+        QTest::addColumn<QString>("kind");
+        for (const char* kind : {"empty", "cut", "long", "link", "folder"}) {
+            QTest::newRow(kind) << QString(kind);
+        }
+    }
+    void damagedClaim_keepsAllHomes() {
+        QFETCH(QString, kind);
+        const auto made = install("one");
+        const auto domain = randomId<DomainId>();
+        QVERIFY(m_instances->createHome(domain, 1000, "work", 64 * kMiB));
+        const auto plan = samplePlan(stores(), made, domain);
+        QVERIFY(m_instances->prepareInstance(plan));
+        const fs::path claim = m_root / "state/instances" / plan.instance.text() / "claim";
+        fs::remove(claim);
+        if (kind == "link") {
+            std::ofstream(m_root / "elsewhere") << randomId<DomainId>().text();
+            fs::create_symlink(m_root / "elsewhere", claim);
+        } else if (kind == "folder") {
+            fs::create_directory(claim);
+        } else {
+            std::ofstream(claim) << (kind == "empty" ? ""
+                                     : kind == "cut" ? domain.text().substr(1)
+                                                     : domain.text() + "x");
+        }
+        const auto again = m_instances->prepareInstance(samplePlan(stores(), made, domain));
+        QVERIFY2(!again, "two emulators may write to one home");
+        QVERIFY2(again.error().message.find(claim.string()) != std::string::npos, again.error().message.c_str());
+        QCOMPARE(ownerOf(m_root / "state/homes" / domain.text() / "home.img"), kEmulatorUid);
+        // It is not for ever: the instance can be removed, also when its record is lost, and gives back what it had.
+        QVERIFY(m_instances->removeInstance(plan.instance, std::nullopt));
+        QCOMPARE(ownerOf(m_root / "state/homes" / domain.text() / "home.img"), uid_t{0});
+        QVERIFY(m_instances->prepareInstance(samplePlan(stores(), made, domain)));
+    }
     void overlay_namesItsBase() {
         const auto files = m_instances->prepareInstance(samplePlan(stores(), install("one"), std::nullopt));
         QVERIFY(files);
@@ -337,7 +443,7 @@ private slots:
     void linkInsteadOfAHome_isRefused() {
         const auto made = install("one");
         const auto domain = randomId<DomainId>();
-        QVERIFY(m_instances->createHome(domain, 64 * kMiB));
+        QVERIFY(m_instances->createHome(domain, 1000, "work", 64 * kMiB));
         const fs::path image = m_root / "state/homes" / domain.text() / "home.img";
         fs::remove(image);
         std::ofstream(m_root / "shadow") << "secret";
@@ -349,7 +455,7 @@ private slots:
     void loosenedModes_areRepaired() {
         install("one");
         QCOMPARE(::chmod((m_root / "state/homes").c_str(), 0777), 0);
-        QVERIFY(m_instances->createHome(randomId<DomainId>(), 64 * kMiB));
+        QVERIFY(m_instances->createHome(randomId<DomainId>(), 1000, "work", 64 * kMiB));
         QCOMPARE(modeOf(m_root / "state/homes"), mode_t{0710});
     }
 
@@ -357,7 +463,7 @@ private slots:
     void onlyTheRightUsers_canOpen() {
         const auto made = install("one");
         const auto domain = randomId<DomainId>();
-        QVERIFY(m_instances->createHome(domain, 64 * kMiB));
+        QVERIFY(m_instances->createHome(domain, 1000, "work", 64 * kMiB));
         const auto kept = m_instances->prepareInstance(samplePlan(stores(), made, domain));
         const auto fresh = m_instances->prepareInstance(samplePlan(stores(), made, std::nullopt));
         QVERIFY(kept && fresh);
@@ -412,7 +518,8 @@ private:
         return {folder, "hash-" + seed};
     }
     core::InstalledTemplate install(const std::string& seed, const std::vector<std::string>& inUse = {}) {
-        const auto made = m_templates->install(sampleTemplate(), build(seed), inUse);
+        const auto made = m_templates->install(sampleTemplate(), build(seed),
+                                               [&]() -> Result<std::vector<std::string>> { return inUse; });
         if (!made) {
             qWarning("%s", made.error().message.c_str());
             return {};

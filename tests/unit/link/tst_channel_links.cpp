@@ -75,6 +75,10 @@ struct World {
     ~World() {
         links->close(spec.instance);
         endAgent();
+        // The next test takes the only one for its own.
+        while (channelPid() > 0) {
+            std::this_thread::sleep_for(2ms); // lint-allow(sleep): an adopted one's end is told to nobody
+        }
     }
     std::unique_ptr<link::ChannelLinks> makeLinks() {
         return std::make_unique<link::ChannelLinks>(

@@ -160,9 +160,9 @@ private slots:
     }
 
     void wishes_areTotal() {
-        QVERIFY(transportWish("auto") == TransportWish::Auto);
-        QVERIFY(transportWish("vsock") == TransportWish::Vsock);
-        QVERIFY(transportWish("virtio-serial") == TransportWish::VirtioSerial);
+        QVERIFY(*transportWish("auto") == TransportWish::Auto);
+        QVERIFY(*transportWish("vsock") == TransportWish::Vsock);
+        QVERIFY(*transportWish("virtio-serial") == TransportWish::VirtioSerial);
         QVERIFY(!transportWish("serial"));
         QVERIFY(!transportWish(""));
     }

@@ -188,6 +188,63 @@ private slots:
         QCOMPARE(watch.watch(id, 0, [] {}).error().code, ErrorCode::InvalidArgument);
         QVERIFY(*reap(*child));
     }
+    void pidfdWatch_forget_waitsForGone_data() {
+        QTest::addColumn<bool>("isZombie");
+        QTest::newRow("process that ends") << false;
+        QTest::newRow("process that is gone") << true;
+    }
+    void pidfdWatch_forget_waitsForGone() {
+        QFETCH(bool, isZombie);
+        Poller poller;
+        PidfdWatch watch(poller);
+        const auto child = spawn(sleeper());
+        QVERIFY(child);
+        ::kill(child->pid, SIGKILL);
+        if (isZombie) {
+            ::waitpid(child->pid, nullptr, 0);
+        }
+        const auto id = randomId<InstanceId>();
+        std::promise<void> begun;
+        std::promise<void> goOn;
+        std::atomic<bool> isOver = false;
+        QVERIFY(watch.watch(id, child->pid, [&] {
+            begun.set_value();
+            goOn.get_future().wait_for(5s);
+            isOver = true;
+        }));
+        QVERIFY(begun.get_future().wait_for(5s) == std::future_status::ready);
+        std::promise<bool> forgotten;
+        std::thread forgetter([&] {
+            watch.forget(id);
+            forgotten.set_value(isOver);
+        });
+        auto future = forgotten.get_future();
+        const bool returnedEarly = future.wait_for(50ms) == std::future_status::ready;
+        goOn.set_value();
+        forgetter.join();
+        QVERIFY(!returnedEarly);
+        QVERIFY(future.get());
+        if (!isZombie) {
+            QVERIFY(*reap(*child));
+        }
+    }
+    void pidfdWatch_watchedAgainFromInside() {
+        Poller poller;
+        PidfdWatch watch(poller);
+        const auto child = spawn(sleeper());
+        QVERIFY(child);
+        ::kill(child->pid, SIGKILL);
+        const auto id = randomId<InstanceId>();
+        std::promise<void> second;
+        QVERIFY(watch.watch(id, child->pid, [&] {
+            if (!watch.watch(id, child->pid, [&] { second.set_value(); })) {
+                qWarning("cannot watch again");
+            }
+        }));
+        QVERIFY(second.get_future().wait_for(5s) == std::future_status::ready);
+        watch.forget(id);
+        QVERIFY(*reap(*child));
+    }
 
     void reaper_leavesNoZombie() {
         Poller poller;

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "channel/liveness.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace bulkhead::channel {
+
+namespace {
+constexpr std::chrono::seconds kPingAfter{10};
+constexpr std::chrono::seconds kSilentAfter{60};
+} // namespace
+
+void Liveness::heard(TimePoint now) {
+    m_lastHeard = now;
+    m_isWatching = true;
+    m_hasPinged = false;
+    m_isBack = m_isBack || m_isSilent;
+    m_isSilent = false;
+}
+
+Liveness::Act Liveness::turn(TimePoint now) {
+    if (std::exchange(m_isBack, false)) {
+        return Act::Back;
+    }
+    if (!m_isWatching) {
+        return Act::Nothing;
+    }
+    if (!m_hasPinged && now >= m_lastHeard + kPingAfter) {
+        m_hasPinged = true;
+        return Act::Ping;
+    }
+    if (!m_isSilent && now >= m_lastHeard + kSilentAfter) {
+        m_isSilent = true;
+        return Act::Silent;
+    }
+    return Act::Nothing;
+}
+
+TimePoint Liveness::nextDeadline() const {
+    if (!m_isWatching || m_isSilent) {
+        return TimePoint::max();
+    }
+    return m_lastHeard + (m_hasPinged ? kSilentAfter : kPingAfter);
+}
+
+} // namespace bulkhead::channel

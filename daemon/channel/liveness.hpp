@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "channel/poller.hpp"
+
+namespace bulkhead::channel {
+
+/// Decides when to ask a quiet guest whether it still answers, and when it counts as silent. Pure: it is told the time.
+class Liveness {
+public:
+    enum class Act { Nothing, Ping, Silent, Back };
+
+    /// The guest said something (whatever it was).
+    void heard(TimePoint now);
+    /// What to do now; each once for each silence. Call it again until it says Nothing.
+    [[nodiscard]] Act turn(TimePoint now);
+    [[nodiscard]] TimePoint nextDeadline() const;
+
+private:
+    TimePoint m_lastHeard{};
+    bool m_isWatching = false;
+    bool m_hasPinged = false;
+    bool m_isSilent = false;
+    bool m_isBack = false;
+};
+
+} // namespace bulkhead::channel
