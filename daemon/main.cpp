@@ -12,6 +12,7 @@
 #include "core/services/instance_launcher.hpp"
 #include "core/services/lifecycle_service.hpp"
 #include "core/services/reconciler.hpp"
+#include "core/services/space_guard.hpp"
 #include "core/services/template_service.hpp"
 #include "core/services/uid_leases.hpp"
 #include "core/services/worker_pool.hpp"
@@ -246,6 +247,8 @@ int run(const Settings& settings) noexcept {
                                  .clock = clock},
                                 table, leases, launcher, lifecycle, monitor);
     reportReconciliation(reconcile(reconciler));
+    core::SpaceGuard spaceGuard(hypervisor, instanceStore, table, cleanUps);
+    cleanUps.post([&spaceGuard] { spaceGuard.begin(); });
 
     const auto connection = sdbus::createSystemBusConnection();
     dbus::Door door;

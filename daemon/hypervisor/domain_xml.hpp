@@ -33,7 +33,10 @@ std::optional<InstanceId> instanceOf(std::string_view name, std::string_view uui
 
 struct DomainXmlOptions {
     /// Where the guest's serial console is written. None (the default): it goes nowhere, since a guest writes there
-    /// as much as it likes. For finding out why a template does not boot; virtlogd then bounds the file.
+    /// as much as it likes. For finding out why a template does not boot. virtlogd bounds the file, but only where
+    /// libvirt uses it (stdio_handler="logd"): with "file", or without virtlogd, the guest could fill the host's disk,
+    /// so this is for a person who looks on. libvirt does not offer QEMU's bounded ring buffer as a serial device; a
+    /// pipe or socket needs a reader that outlives the daemon, or else the guest's console blocks.
     std::optional<std::filesystem::path> consoleLog;
 };
 

@@ -93,7 +93,7 @@ Status DomainTable::apply(const DomainId& id, DomainEvent event, const std::stri
         }
         next = *target;
         entry.state = next;
-        entry.reason = next == DomainState::Failed ? reason : std::string();
+        entry.reason = next == DomainState::Failed || next == DomainState::Paused ? reason : std::string();
     }
     m_events.domainStateChanged(id, next);
     return {};

@@ -24,7 +24,7 @@ struct DomainEntry {
     DomainRecord record;
     DomainDefinition definition;
     DomainState state = DomainState::Stopped;
-    std::string reason; ///< why it failed, for people
+    std::string reason; ///< why it failed or is paused, for people
     std::optional<InstanceRecord> instance;
     /// Disposables: the bus name of the client that has not started its program yet; the domain goes when it leaves.
     std::string waitingClient;
@@ -47,7 +47,8 @@ public:
     [[nodiscard]] std::optional<DomainEntry> findByInstance(const InstanceId& instance) const;
     [[nodiscard]] std::vector<DomainEntry> all() const;
 
-    /// WrongState names the domain, its state and what was tried. `reason` is kept when the new state is Failed.
+    /// WrongState names the domain, its state and what was tried. `reason` is kept when the new state is Failed or
+    /// Paused.
     Status apply(const DomainId& id, DomainEvent event, const std::string& reason = {});
     /// For the reconciler: sets what was found.
     void restore(const DomainId& id, DomainState state, const std::string& reason);

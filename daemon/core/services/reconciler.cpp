@@ -121,13 +121,23 @@ Status Reconciler::loadDomains(Report& report) {
             report.problems.push_back(inserted.error());
         }
     }
+    const auto homes = m_ports.store.homesOnDisk();
+    const auto homeOf = [&homes](const DomainDefinition& definition) -> std::optional<DomainId> {
+        // The database was lost or replaced by an old copy: the home's own note says whose it is.
+        for (const auto& home : homes ? *homes : std::vector<HomeOnDisk>{}) {
+            if (home.owner == definition.owner && home.name == definition.name) {
+                return home.id;
+            }
+        }
+        return std::nullopt;
+    };
     for (const auto& definition : loaded.domains) {
         if (m_table.findByName(definition.owner, definition.name)) {
             continue;
         }
         // A file without a record is a wish (an admin wrote it, or the database was lost): it becomes a domain now.
         DomainEntry entry;
-        entry.record.id = randomId<DomainId>();
+        entry.record.id = homeOf(definition).value_or(randomId<DomainId>());
         entry.record.owner = definition.owner;
         entry.record.name = definition.name;
         entry.record.kind = definition.kind;

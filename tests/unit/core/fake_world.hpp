@@ -8,6 +8,7 @@
 #include "core/services/instance_launcher.hpp"
 #include "core/services/lifecycle_service.hpp"
 #include "core/services/reconciler.hpp"
+#include "core/services/space_guard.hpp"
 #include "core/services/template_service.hpp"
 #include "core/services/uid_leases.hpp"
 #include "core/services/worker_pool.hpp"

@@ -393,6 +393,42 @@ private slots:
         QTRY_COMPARE(traces(world), QString());
     }
 
+    void lostDatabase_findsHomesByTheirNotes() {
+        Outside world;
+        DomainId id;
+        {
+            Daemon daemon(world);
+            id = makeDomain(daemon);
+        }
+        world.database.domains.clear();
+        Daemon next(world);
+        QVERIFY(next.reconciler.run().has_value());
+        QCOMPARE(next.domains.findByName(kAlice, "work").value().record.id, id);
+        startDomain(next, id);
+    }
+
+    void guestOnAFullDisk_isPausedAndGoesOn() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = makeDomain(daemon);
+        const auto instance = startDomain(daemon, id);
+        SpaceGuard guard(world.hypervisor, world.store, daemon.table, *daemon.workers);
+        guard.look();
+        QCOMPARE(stateOf(daemon, id), DomainState::Running);
+        world.hypervisor.pause(instance, false); // an admin's act is not ours to undo
+        guard.look();
+        QCOMPARE(stateOf(daemon, id), DomainState::Running);
+        world.hypervisor.pause(instance, true);
+        world.store.spaceNow = {100 * kGiB, 1 * kGiB};
+        guard.look();
+        QCOMPARE(stateOf(daemon, id), DomainState::Paused);
+        QVERIFY(daemon.table.find(id)->reason.find("disk is full") != std::string::npos);
+        world.store.spaceNow = {100 * kGiB, 50 * kGiB};
+        guard.look();
+        QCOMPARE(stateOf(daemon, id), DomainState::Running);
+        QVERIFY(!world.hypervisor.list()->front().isPaused);
+    }
+
     void quotas_boundOneUser() {
         Outside world;
         Daemon daemon(world);
