@@ -157,7 +157,7 @@ Result<ChannelLinks::Link> ChannelLinks::connect(const InstanceId& instance) {
     };
     link.connection = std::make_shared<ChannelConnection>(std::move(*socket), m_poller, std::move(events));
     const std::lock_guard lock(m_mutex);
-    m_connections[instance] = link.connection;
+    m_links[instance] = link;
     return link;
 }
 
@@ -244,11 +244,11 @@ Result<unsigned> ChannelLinks::adopt(const InstanceId& instance) {
 
 Result<ChannelLinks::Connection> ChannelLinks::find(const InstanceId& instance) {
     const std::lock_guard lock(m_mutex);
-    const auto found = m_connections.find(instance);
-    if (found == m_connections.end()) {
+    const auto found = m_links.find(instance);
+    if (found == m_links.end()) {
         return fail(ErrorCode::Unavailable, "there is no channel to this domain's guest");
     }
-    return found->second;
+    return found->second.connection;
 }
 
 Result<core::ExecStreams> ChannelLinks::exec(const InstanceId& instance, const core::ExecRequest& request) {
@@ -330,9 +330,11 @@ void ChannelLinks::endProcess(const InstanceId& instance) {
     Connection connection;
     {
         const std::lock_guard lock(m_mutex);
-        if (const auto found = m_connections.find(instance); found != m_connections.end()) {
-            connection = std::move(found->second);
-            m_connections.erase(found);
+        if (const auto found = m_links.find(instance); found != m_links.end()) {
+            // From here on its end is no event.
+            *found->second.isLive = false;
+            connection = std::move(found->second.connection);
+            m_links.erase(found);
         }
     }
     if (!connection) {

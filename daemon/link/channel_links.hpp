@@ -65,7 +65,7 @@ private:
     process::ChildReaper& m_reaper;
     core::GuestLinkEvents& m_events;
     std::mutex m_mutex;
-    std::map<InstanceId, Connection> m_connections;
+    std::map<InstanceId, Link> m_links;
     std::map<InstanceId, std::string> m_crashed; ///< how its channel process ended that should not have
 };
 
