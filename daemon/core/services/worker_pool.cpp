@@ -53,7 +53,9 @@ void WorkerPool::work() {
             if (m_delayed.empty()) {
                 m_wake.wait(lock);
             } else {
-                m_wake.wait_until(lock, m_delayed.begin()->first);
+                // A copy: while this waits, another worker takes the entry out.
+                const auto next = m_delayed.begin()->first;
+                m_wake.wait_until(lock, next);
             }
             continue;
         }

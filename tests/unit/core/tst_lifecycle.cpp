@@ -68,7 +68,7 @@ private slots:
         QVERIFY(world.links.isOpen(instance));
         QVERIFY(world.watch.isWatched(instance));
         QCOMPARE(world.instances.all()->front().phase, InstancePhase::Running);
-        const auto& spec = world.hypervisor.started().front();
+        const auto spec = world.hypervisor.started().front();
         QCOMPARE(spec.emulatorUid, UidLeases::emulatorUid(world.instances.all()->front().uidSlot));
         QCOMPARE(spec.memory, Bytes{512 * kMiB});
 

@@ -169,7 +169,7 @@ private slots:
                       ") exec sleep 60;; esac; echo BULKHEAD-SELFTEST-OK >&3");
         QVERIFY(determine().acceleration == Acceleration::Kvm);
         auto few = options();
-        few.limit = std::chrono::seconds(2);
+        few.startLimit = std::chrono::seconds(2);
         const auto outcome = hypervisor::AccelerationSelfTest(few).determine(path("vmlinuz").toStdString(),
                                                                              path("initrd.img").toStdString(), true);
         QCOMPARE(outcome.acceleration == Acceleration::Kvm, isKvm);
