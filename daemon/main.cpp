@@ -4,6 +4,7 @@
 #include "base/version.hpp"
 #include "config/config_probes.hpp"
 #include "config/file_definition_store.hpp"
+#include "core/services/cid_leases.hpp"
 #include "core/services/doctor_service.hpp"
 #include "core/services/domain_service.hpp"
 #include "core/services/emulator_monitor.hpp"
@@ -26,6 +27,9 @@
 #include "imaging/file_template_store.hpp"
 #include "imaging/template_builder.hpp"
 #include "link/channel_links.hpp"
+#include "link/channel_probe.hpp"
+#include "link/vsock_transport.hpp"
+#include "process/boot_counter.hpp"
 #include "process/child_reaper.hpp"
 #include "process/host_memory.hpp"
 #include "process/pidfd_watch.hpp"
@@ -42,6 +46,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <systemd/sd-daemon.h>
 #include <thread>
 
@@ -88,6 +93,14 @@ void reportReconciliation(const core::Reconciler::Report& report) {
                                                        {"UNDONE", std::to_string(report.undone)},
                                                        {"REMOVED", std::to_string(report.removed)},
                                                        {"FOREIGN", std::to_string(report.foreign)}});
+}
+
+std::uint32_t randomNumber() {
+    std::uint32_t number = 0;
+    if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
+        throw StartFailure("the kernel gives no random numbers");
+    }
+    return number;
 }
 
 [[noreturn]] void onFault() {
@@ -162,6 +175,11 @@ int run(const Settings& settings) noexcept {
     hypervisor::AccelerationSelfTest acceleration(
         {.cacheFile = settings.stateDirectory / "acceleration", .uid = trialUid, .gid = imageGroup});
 
+    link::VsockTransport transport({.wish = orFail(link::transportWish(settings.transport))});
+    process::FileBootCounter cidCounter(settings.runtimeDirectory / "cid-counter");
+    core::CidLeases cids(
+        cidCounter, [&transport](std::uint32_t cid) { return transport.isCidFree(cid); }, randomNumber);
+
     imaging::FileTemplateStore templateStore(layout, clock);
     imaging::FileInstanceStore instanceStore(layout);
     imaging::ProcessTemplateBuilder builder({.program = settings.libexecDirectory / "bulkhead-build",
@@ -191,9 +209,10 @@ int run(const Settings& settings) noexcept {
                                      .instances = instanceRepository,
                                      .links = links,
                                      .acceleration = acceleration,
+                                     .transport = transport,
                                      .memory = memory,
                                      .clock = clock},
-                                    templates, leases, monitor, table);
+                                    templates, leases, cids, monitor, table);
     core::LifecycleService lifecycle(table, domainRepository, instanceRepository, links, launcher, monitor, jobs,
                                      cleanUps, {});
     const core::GuestEventRelay::Targets targets{
@@ -206,13 +225,14 @@ int run(const Settings& settings) noexcept {
                                  .clock = clock},
                                 table, templates, lifecycle, jobs);
     hypervisor::LibvirtProbe libvirtProbe(libvirt, acceleration, {.uid = trialUid, .gid = imageGroup});
+    link::ChannelProbe channelProbe(transport);
     imaging::DiskProbe diskProbe(settings.stateDirectory);
     imaging::MemoryProbe memoryProbe(memory, definitions);
     imaging::TemplatesProbe templatesProbe(definitions, templateStore, builder);
     config::DefinitionsProbe definitionsProbe(definitions);
     config::PolicyProbe policyProbe(settings.configDirectory / "policy.d");
     core::DoctorService doctor(
-        {.forEverybody = {&libvirtProbe, &diskProbe, &memoryProbe, &templatesProbe, &policyProbe},
+        {.forEverybody = {&libvirtProbe, &channelProbe, &diskProbe, &memoryProbe, &templatesProbe, &policyProbe},
          .forRoot = {&definitionsProbe}},
         acceleration, templateStore, jobs);
 

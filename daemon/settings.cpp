@@ -14,8 +14,8 @@ struct Option {
     std::function<void(Settings&, std::string)> set;
 };
 
-const std::array<Option, 9>& options() {
-    static const std::array<Option, 9> kOptions{{
+const std::array<Option, 10>& options() {
+    static const std::array<Option, 10> kOptions{{
         {"--state-dir", "database, definitions and disks", [](Settings& s, std::string v) { s.stateDirectory = v; }},
         {"--runtime-dir", "sockets of what runs", [](Settings& s, std::string v) { s.runtimeDirectory = v; }},
         {"--cache-dir", "template builds", [](Settings& s, std::string v) { s.cacheDirectory = v; }},
@@ -23,6 +23,8 @@ const std::array<Option, 9>& options() {
         {"--data-dir", "files of the package", [](Settings& s, std::string v) { s.dataDirectory = v; }},
         {"--libexec-dir", "helper programs", [](Settings& s, std::string v) { s.libexecDirectory = v; }},
         {"--libvirt-uri", "the hypervisor", [](Settings& s, std::string v) { s.libvirtUri = v; }},
+        {"--transport", "of the channel to guests: auto, vsock or virtio-serial",
+         [](Settings& s, std::string v) { s.transport = v; }},
         {"--image-group", "group of template images", [](Settings& s, std::string v) { s.imageGroup = v; }},
         {"--build-user", "who builds templates", [](Settings& s, std::string v) { s.buildUser = v; }},
     }};

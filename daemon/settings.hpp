@@ -19,6 +19,8 @@ struct Settings {
     std::filesystem::path libexecDirectory; ///< bulkhead-channel, bulkhead-build, bulkhead-agent
     std::string libvirtUri = "qemu:///system";
     std::string imageGroup = "kvm"; ///< may read templates; emulators run with it
+    /// How the daemon reaches guests: auto takes vsock where the host has it.
+    std::string transport = "auto";
     std::string buildUser = "bulkhead-build";
     bool showHelp = false;
     bool showVersion = false;

@@ -57,6 +57,12 @@ void Channel::turn(TimePoint now) {
         m_session.start();
         m_nextReset = now + kResetInterval;
     }
+    // Once: whoever sends them can send many.
+    if (!m_hasToldOfWrongAnswer && m_session.wrongAnswers() > 0) {
+        m_hasToldOfWrongAnswer = true;
+        log::warning("the guest's end answered with a wrong proof: an old answer, or not the guest",
+                     {{"INSTANCE", m_instance}});
+    }
     if (m_control) {
         watchGuest(now);
         m_control->turn(now);

@@ -66,6 +66,7 @@ private:
     TimePoint m_lastHeard{}; ///< what m_liveness knows of
     TimePoint m_nextReset = Clock::now();
     protocol::Violation m_violation = protocol::Violation::None;
+    bool m_hasToldOfWrongAnswer = false;
     bool m_isOver = false;
 };
 

@@ -63,7 +63,7 @@ Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs) {
     }
     if (entry.instance) {
         described.emplace("acceleration", text(nameOf(entry.instance->acceleration)));
-        described.emplace("transport", text(entry.instance->transport));
+        described.emplace("transport", text(nameOf(entry.instance->transport)));
         described.emplace("template-version", text(entry.instance->templateVersion));
         described.emplace("started-at", std::int64_t{entry.instance->startedAt});
     }

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 
 namespace bulkhead::hypervisor {
 namespace {
@@ -50,6 +52,22 @@ Status checkDisk(std::string_view what, const core::Disk& disk) {
     return {};
 }
 
+/// 0 to 2 have meanings of their own, and UINT32_MAX is "any".
+constexpr std::uint32_t kFirstGuestCid = 3;
+
+Status checkTransport(const core::InstanceSpec& spec) {
+    switch (spec.transport) {
+    case core::Transport::VirtioSerial:
+        return checkPath("agent's socket", spec.agentSocket);
+    case core::Transport::Vsock:
+        if (!spec.cid || *spec.cid < kFirstGuestCid || *spec.cid == std::numeric_limits<std::uint32_t>::max()) {
+            return fail(ErrorCode::InvalidArgument, "a guest with vsock needs an AF_VSOCK address of its own");
+        }
+        return {};
+    }
+    return fail(ErrorCode::InvalidArgument, "unknown transport");
+}
+
 Status checkSpec(const core::InstanceSpec& spec, const DomainXmlOptions& options) {
     if (spec.id.isNull()) {
         return fail(ErrorCode::InvalidArgument, "the instance has no id");
@@ -65,10 +83,12 @@ Status checkSpec(const core::InstanceSpec& spec, const DomainXmlOptions& options
         return fail(ErrorCode::InvalidArgument,
                     "an emulator never runs as root: it needs a user and a group of its own");
     }
+    if (auto checked = checkTransport(spec); !checked) {
+        return checked;
+    }
     for (auto checked :
          {checkDisk("system disk", spec.system), spec.home ? checkDisk("home disk", *spec.home) : Status{},
           checkPath("kernel", spec.kernel), checkPath("initrd", spec.initrd), checkPath("token", spec.tokenFile),
-          checkPath("agent's socket", spec.agentSocket),
           options.consoleLog ? checkPath("console log", *options.consoleLog) : Status{}}) {
         if (!checked) {
             return checked;
@@ -157,22 +177,33 @@ void writeDevices(XmlWriter& xml, const core::InstanceSpec& spec, const DomainXm
     xml.text("emulator", kEmulatorPath);
     xml.empty("controller", {{"type", "usb"}, {"model", "none"}});
     xml.empty("controller", {{"type", "pci"}, {"index", "0"}, {"model", "pcie-root"}});
-    // Port 0 is reserved for a console, ours is port 1.
-    xml.open("controller",
-             {{"type", "virtio-serial"}, {"index", "0"}, {"model", "virtio-non-transitional"}, {"ports", "2"}});
-    writePciSlot(xml, AgentSlot);
-    xml.close();
+    if (spec.transport == core::Transport::VirtioSerial) {
+        // Port 0 is reserved for a console, ours is port 1.
+        xml.open("controller",
+                 {{"type", "virtio-serial"}, {"index", "0"}, {"model", "virtio-non-transitional"}, {"ports", "2"}});
+        writePciSlot(xml, AgentSlot);
+        xml.close();
+    }
     writeDisk(xml, spec.system, "vda", SystemSlot);
     if (spec.home) {
         writeDisk(xml, *spec.home, "vdb", HomeSlot);
     }
-    xml.open("channel", {{"type", "unix"}});
-    xml.empty("source", {{"mode", "bind"}, {"path", spec.agentSocket.native()}});
-    xml.empty("target", {{"type", "virtio"}, {"name", kAgentPortName}});
-    xml.empty("address", {{"type", "virtio-serial"}, {"controller", "0"}, {"bus", "0"}, {"port", "1"}});
-    xml.close();
+    if (spec.transport == core::Transport::VirtioSerial) {
+        xml.open("channel", {{"type", "unix"}});
+        xml.empty("source", {{"mode", "bind"}, {"path", spec.agentSocket.native()}});
+        xml.empty("target", {{"type", "virtio"}, {"name", kAgentPortName}});
+        xml.empty("address", {{"type", "virtio-serial"}, {"controller", "0"}, {"bus", "0"}, {"port", "1"}});
+        xml.close();
+    }
     writeSerial(xml, options);
     xml.empty("memballoon", {{"model", "none"}});
+    if (spec.transport == core::Transport::Vsock) {
+        // libvirt, as root, opens the kernel's device and sets the address; the emulator gets the open descriptor.
+        xml.open("vsock", {{"model", "virtio-non-transitional"}});
+        xml.empty("cid", {{"auto", "no"}, {"address", std::to_string(*spec.cid)}});
+        writePciSlot(xml, AgentSlot);
+        xml.close();
+    }
     xml.close();
 }
 

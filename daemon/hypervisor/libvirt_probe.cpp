@@ -73,7 +73,7 @@ LibvirtProbe::LibvirtProbe(LibvirtConnection& connection, core::AccelerationProb
     , m_options(std::move(options)) {}
 
 std::vector<Finding> LibvirtProbe::examine(bool) {
-    return {examineLibvirt(), examineQemu(), examineKvm(), examineAcceleration(), examineChannel()};
+    return {examineLibvirt(), examineQemu(), examineKvm(), examineAcceleration()};
 }
 
 Finding LibvirtProbe::examineLibvirt() {
@@ -197,15 +197,6 @@ Finding LibvirtProbe::examineAcceleration() {
     return {check, FindingStatus::Warning, "emulation is used: " + outcome.reason,
             "guests work, but are many times slower than under KVM; after a change of the host, test again with "
             "bulkhead doctor --refresh"};
-}
-
-Finding LibvirtProbe::examineChannel() {
-    struct stat status {};
-    const bool hasVsock = ::stat(m_options.vhostVsockDevice.c_str(), &status) == 0 && S_ISCHR(status.st_mode);
-    return {"channel", FindingStatus::Ok,
-            fmt::format("virtio-serial is used; vsock is {} ({} {})", hasVsock ? "possible" : "not possible",
-                        m_options.vhostVsockDevice.string(), hasVsock ? "exists" : "does not exist"),
-            ""};
 }
 
 } // namespace bulkhead::hypervisor

@@ -16,12 +16,11 @@ struct LibvirtProbeOptions {
     gid_t gid = 0; ///< the group kvm
     std::filesystem::path emulator = "/usr/bin/qemu-system-x86_64";
     std::filesystem::path kvmDevice = "/dev/kvm";
-    std::filesystem::path vhostVsockDevice = "/dev/vhost-vsock";
     std::filesystem::path libvirtStateFolder = "/var/lib/libvirt/qemu";
 };
 
-/// core::HostProbe for what lies between us and a running guest: the checks "libvirt", "qemu", "kvm device",
-/// "acceleration" and "channel".
+/// core::HostProbe for what lies between us and a running guest: the checks "libvirt", "qemu", "kvm device"
+/// and "acceleration".
 class LibvirtProbe final : public core::HostProbe {
 public:
     /// `connection` and `acceleration` must outlive this.
@@ -36,7 +35,6 @@ private:
     core::Finding examineQemu();
     core::Finding examineKvm();
     core::Finding examineAcceleration();
-    core::Finding examineChannel();
     Result<std::string> askQemu(std::vector<std::string> arguments);
 
     LibvirtConnection& m_connection;

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -24,19 +25,20 @@ using channel::ToChannelKind;
 
 constexpr std::size_t kMostDescriptors = 4;
 
-std::string lostText(std::uint32_t reason, std::int64_t detail) {
+core::LinkLoss lossOf(std::uint32_t reason, std::int64_t detail) {
     switch (static_cast<LostReason>(reason)) {
     case LostReason::EndOfFile:
-        return "the guest's end of the channel closed";
+        return {"the guest's end of the channel closed", false};
     case LostReason::Violation:
-        return "the guest broke the channel's protocol (" +
-               std::string(protocol::nameOf(static_cast<protocol::Violation>(detail))) + ")";
+        return {"the guest broke the channel's protocol (" +
+                    std::string(protocol::nameOf(static_cast<protocol::Violation>(detail))) + ")",
+                true};
     case LostReason::NoAnswer:
-        return "the guest's agent no longer answers";
+        return {"the guest's agent no longer answers", false};
     case LostReason::Internal:
-        return "the channel process failed";
+        return {"the channel process failed", false};
     }
-    return "the channel process said something unknown";
+    return {"the channel process said something unknown", true};
 }
 
 Error refusedError(std::uint32_t reason, std::int64_t detail) {
@@ -73,18 +75,18 @@ ChannelConnection::~ChannelConnection() {
 
 Result<unsigned> ChannelConnection::waitHello(std::chrono::milliseconds timeout) {
     std::unique_lock lock(m_mutex);
-    m_changed.wait_for(lock, timeout, [this] { return m_hasHello || !m_lost.empty(); });
+    m_changed.wait_for(lock, timeout, [this] { return m_hasHello || m_lost.has_value(); });
     if (m_hasHello) {
         return m_execs;
     }
-    return fail(ErrorCode::Unavailable, m_lost.empty() ? "the channel process did not answer" : m_lost);
+    return fail(ErrorCode::Unavailable, m_lost ? m_lost->reason : "the channel process did not answer");
 }
 
 Status ChannelConnection::waitReady(std::chrono::milliseconds timeout, std::stop_token cancel) {
     std::unique_lock lock(m_mutex);
-    m_changed.wait_for(lock, cancel, timeout, [this] { return m_isReady || !m_lost.empty(); });
-    if (!m_lost.empty()) {
-        return fail(ErrorCode::GuestFailure, m_lost);
+    m_changed.wait_for(lock, cancel, timeout, [this] { return m_isReady || m_lost.has_value(); });
+    if (m_lost.has_value()) {
+        return fail(ErrorCode::GuestFailure, m_lost->reason);
     }
     if (m_isReady) {
         return {};
@@ -99,8 +101,8 @@ Status ChannelConnection::waitReady(std::chrono::milliseconds timeout, std::stop
 Result<ChannelConnection::Answer> ChannelConnection::ask(ToChannel request, std::string_view payload,
                                                          std::chrono::milliseconds timeout) {
     std::unique_lock lock(m_mutex);
-    if (!m_lost.empty()) {
-        return fail(ErrorCode::GuestFailure, m_lost);
+    if (m_lost.has_value()) {
+        return fail(ErrorCode::GuestFailure, m_lost->reason);
     }
     request.request = m_nextRequest++;
     m_pending.emplace(request.request, std::nullopt);
@@ -108,17 +110,33 @@ Result<ChannelConnection::Answer> ChannelConnection::ask(ToChannel request, std:
         m_pending.erase(request.request);
         return fail(sent.error());
     }
-    m_changed.wait_for(lock, timeout, [&] { return m_pending[request.request].has_value() || !m_lost.empty(); });
+    m_changed.wait_for(lock, timeout, [&] { return m_pending[request.request].has_value() || m_lost.has_value(); });
     auto answer = std::move(m_pending[request.request]);
     m_pending.erase(request.request);
     if (!answer) {
-        return m_lost.empty() ? fail(ErrorCode::TimedOut, "the channel process did not answer in time")
-                              : fail(ErrorCode::GuestFailure, m_lost);
+        return m_lost ? fail(ErrorCode::GuestFailure, m_lost->reason)
+                      : fail(ErrorCode::TimedOut, "the channel process did not answer in time");
     }
     if (answer->record.kind == FromChannelKind::Refused) {
         return fail(refusedError(answer->record.a, answer->record.b));
     }
     return std::move(*answer);
+}
+
+std::optional<core::LinkLoss> ChannelConnection::loss() const {
+    const std::lock_guard lock(m_mutex);
+    return m_lost;
+}
+
+void ChannelConnection::setClock() {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    const std::lock_guard lock(m_mutex);
+    // Its answer finds nobody who waits and is dropped.
+    const ToChannel request{.kind = ToChannelKind::SetClock,
+                            .request = m_nextRequest++,
+                            .argument = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec};
+    [[maybe_unused]] const auto sent = send(request, {});
 }
 
 void ChannelConnection::askToClose() {
@@ -176,7 +194,9 @@ void ChannelConnection::onReadable() {
             }
         }
         if (size != sizeof record || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
-            loseOnce(size <= 0 ? "the channel process ended" : "the channel process sent a malformed record");
+            // A malformed record is none of our program's: what the guest may have made of it is not trusted again.
+            loseOnce(size <= 0 ? core::LinkLoss{"the channel process ended", false}
+                               : core::LinkLoss{"the channel process sent a malformed record", true});
             return;
         }
         if (!handle(record, std::move(descriptors))) {
@@ -209,7 +229,7 @@ bool ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> 
         break;
     }
     case FromChannelKind::Lost:
-        loseOnce(lostText(record.a, record.b));
+        loseOnce(lossOf(record.a, record.b));
         return false;
     case FromChannelKind::ExecAccepted:
     case FromChannelKind::Refused:
@@ -226,20 +246,20 @@ bool ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> 
         break;
     }
     default:
-        loseOnce("the channel process sent an unknown record");
+        loseOnce({"the channel process sent an unknown record", true});
         return false;
     }
     m_changed.notify_all();
     return true;
 }
 
-void ChannelConnection::loseOnce(const std::string& reason) {
+void ChannelConnection::loseOnce(const core::LinkLoss& loss) {
     {
         const std::lock_guard lock(m_mutex);
-        m_lost = reason;
+        m_lost = loss;
     }
     m_changed.notify_all();
-    m_events.lost(reason);
+    m_events.lost(loss);
     // The very last: from here on the destructor in another thread no longer waits for us, so `this` may be gone.
     m_poller.remove(m_socket.get());
 }

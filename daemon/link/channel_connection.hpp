@@ -4,6 +4,7 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "channel/records.hpp"
+#include "core/ports/guest_links.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -30,8 +31,8 @@ class ChannelConnection {
 public:
     struct Events {
         std::function<void(std::uint64_t exec, unsigned remaining)> execFinished;
-        /// Once: the process said Lost, closed the socket or broke the record format. One of our own texts.
-        std::function<void(const std::string& reason)> lost;
+        /// Once: the process said Lost, closed the socket or broke the record format.
+        std::function<void(const core::LinkLoss& loss)> lost;
     };
     struct Answer {
         channel::FromChannel record;
@@ -51,6 +52,10 @@ public:
     Status waitReady(std::chrono::milliseconds timeout, std::stop_token cancel);
     /// Sends a request and waits for its answer. Refused is turned into an error.
     Result<Answer> ask(channel::ToChannel request, std::string_view payload, std::chrono::milliseconds timeout);
+    /// None while it lives.
+    [[nodiscard]] std::optional<core::LinkLoss> loss() const;
+    /// Sets the guest's clock to the host's; does not wait, and nothing depends on it.
+    void setClock();
     /// Asks the process to end; does not wait.
     void askToClose();
     [[nodiscard]] unsigned runningExecs() const;
@@ -59,7 +64,7 @@ private:
     void onReadable();
     /// False: the connection is lost, and nothing of it may be touched any more.
     bool handle(const channel::FromChannel& record, std::vector<UniqueFd> descriptors);
-    void loseOnce(const std::string& reason);
+    void loseOnce(const core::LinkLoss& loss);
     Status send(const channel::ToChannel& request, std::string_view payload);
 
     UniqueFd m_socket;
@@ -72,7 +77,7 @@ private:
     bool m_hasHello = false;
     bool m_isReady = false;
     unsigned m_execs = 0;
-    std::string m_lost; ///< empty: alive
+    std::optional<core::LinkLoss> m_lost;
 };
 
 } // namespace bulkhead::link

@@ -2,17 +2,23 @@
 #include "link/channel_links.hpp"
 
 #include "base/log.hpp"
+#include "link/guest_socket.hpp"
 #include "link/unix_socket.hpp"
 #include "process/child_reaper.hpp"
 #include "process/poller.hpp"
 #include "process/spawn.hpp"
 
 #include "protocol/agent.pb.h"
+#include "protocol/limits.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 namespace bulkhead::link {
@@ -24,6 +30,28 @@ using channel::ToChannel;
 using channel::ToChannelKind;
 
 constexpr auto kAnswerTimeout = 10s;
+constexpr auto kRetryPause = 100ms;
+
+std::chrono::milliseconds leftUntil(std::chrono::steady_clock::time_point deadline) {
+    return std::max(0ms, std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()));
+}
+
+/// Not what an administrator or a full memory does to it (SIGKILL, SIGTERM): the marks of an attack that failed, or of
+/// one that succeeded and then met the system call filter.
+bool isCrash(const process::ExitStatus& status) {
+    switch (status.signal) {
+    case SIGSYS:
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGILL:
+    case SIGFPE:
+    case SIGTRAP:
+    case SIGABRT:
+        return true;
+    default:
+        return false;
+    }
+}
 
 /// A pipe that holds the token and is at its end behind it.
 Result<UniqueFd> tokenPipe(const core::GuestToken& token) {
@@ -44,6 +72,7 @@ Result<UniqueFd> tokenPipe(const core::GuestToken& token) {
 ChannelLinks::ChannelLinks(Places places, process::Poller& poller, process::ChildReaper& reaper,
                            core::GuestLinkEvents& events)
     : m_places(std::move(places))
+    , m_records(m_places.sockets)
     , m_poller(poller)
     , m_reaper(reaper)
     , m_events(events) {
@@ -57,11 +86,25 @@ std::filesystem::path ChannelLinks::socketPath(const InstanceId& instance) const
     return m_places.sockets / (instance.text() + ".sock");
 }
 
-Status ChannelLinks::startProcess(const core::GuestLinkSpec& spec) {
-    auto guest = connectUnix(spec.agentSocket, SOCK_STREAM);
-    if (!guest) {
-        return fail(guest.error());
+Result<UniqueFd> ChannelLinks::connectGuest(const core::GuestLinkSpec& spec, Deadline deadline,
+                                            const std::stop_token& cancel) {
+    switch (spec.transport) {
+    case core::Transport::VirtioSerial:
+        return connectUnix(spec.agentSocket, SOCK_STREAM);
+    case core::Transport::Vsock:
+        if (!spec.cid) {
+            return fail(ErrorCode::HostFailure, "the instance has no AF_VSOCK address");
+        }
+        return connectWhenReady(
+            [cid = *spec.cid](std::chrono::milliseconds atMost, const std::stop_token& stop) {
+                return connectVsockOnce(cid, protocol::kVsockPort, atMost, stop);
+            },
+            leftUntil(deadline), cancel);
     }
+    return fail(ErrorCode::HostFailure, "unknown transport");
+}
+
+Status ChannelLinks::startProcess(const core::GuestLinkSpec& spec, const UniqueFd& guest) {
     auto control = listenSeqPacket(socketPath(spec.instance));
     if (!control) {
         return fail(control.error());
@@ -75,7 +118,7 @@ Status ChannelLinks::startProcess(const core::GuestLinkSpec& spec) {
     program.arguments = {spec.instance.text()};
     program.identity = process::Identity{spec.channelUid, spec.channelUid};
     program.descriptors = {{.child = STDERR_FILENO, .ours = STDERR_FILENO},
-                           {.child = channel::kGuestFd, .ours = guest->get()},
+                           {.child = channel::kGuestFd, .ours = guest.get()},
                            {.child = channel::kControlListenFd, .ours = control->get()},
                            {.child = channel::kTokenFd, .ours = token->get()}};
     program.newSession = true;
@@ -83,60 +126,129 @@ Status ChannelLinks::startProcess(const core::GuestLinkSpec& spec) {
     if (!child) {
         return fail(child.error().in("starting the channel process"));
     }
-    return m_reaper.keep(std::move(*child), [instance = spec.instance](std::optional<process::ExitStatus> status) {
-        if (status && !status->isSuccess()) {
+    return m_reaper.keep(
+        std::move(*child), [this, instance = spec.instance](std::optional<process::ExitStatus> status) {
+            if (!status || status->isSuccess()) {
+                return;
+            }
             log::error("a channel process failed", {{"INSTANCE", instance.text()}, {"STATUS", status->text()}});
-        }
-    });
+            if (isCrash(*status)) {
+                const std::lock_guard lock(m_mutex);
+                m_crashed[instance] = status->text();
+            }
+        });
 }
 
-Result<ChannelLinks::Connection> ChannelLinks::connect(const InstanceId& instance) {
+Result<ChannelLinks::Link> ChannelLinks::connect(const InstanceId& instance) {
     auto socket = connectUnix(socketPath(instance), SOCK_SEQPACKET);
     if (!socket) {
         return fail(socket.error());
     }
+    Link link;
+    link.isLive = std::make_shared<std::atomic<bool>>(false);
     ChannelConnection::Events events;
     events.execFinished = [this, instance](std::uint64_t exec, unsigned remaining) {
         m_events.onExecFinished(instance, exec, remaining);
     };
-    events.lost = [this, instance](const std::string& reason) {
-        // The end of a link that was closed is no loss.
-        if (find(instance)) {
-            m_events.onLinkLost(instance, reason);
+    events.lost = [this, instance, isLive = link.isLive](const core::LinkLoss& loss) {
+        if (*isLive) {
+            m_events.onLinkLost(instance, loss);
         }
     };
-    auto connection = std::make_shared<ChannelConnection>(std::move(*socket), m_poller, std::move(events));
+    link.connection = std::make_shared<ChannelConnection>(std::move(*socket), m_poller, std::move(events));
     const std::lock_guard lock(m_mutex);
-    m_connections[instance] = connection;
-    return connection;
+    m_links[instance] = link;
+    return link;
+}
+
+/// Over vsock the first try may fail though all is well: any process of this host can connect to the agent's port, and
+/// the agent, which lets few wait at once, drops the ones that have not proved themselves.
+Status ChannelLinks::establish(const core::GuestLinkSpec& spec, std::chrono::milliseconds timeout,
+                               const std::stop_token& cancel) {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    while (true) {
+        const auto guest = connectGuest(spec, deadline, cancel);
+        if (!guest) {
+            return fail(guest.error());
+        }
+        if (auto started = startProcess(spec, *guest); !started) {
+            return started;
+        }
+        auto link = connect(spec.instance);
+        if (!link) {
+            return fail(link.error());
+        }
+        auto ready = link->connection->waitReady(leftUntil(deadline), cancel);
+        if (ready) {
+            *link->isLive = true;
+            link->connection->setClock();
+        }
+        // Also when it was lost just before it was live, since then no event tells of it.
+        const auto loss = link->connection->loss();
+        if (ready && !loss) {
+            return {};
+        }
+        endProcess(spec.instance);
+        if (!loss || loss->isViolation || spec.transport != core::Transport::Vsock || cancel.stop_requested() ||
+            leftUntil(deadline) <= kRetryPause) {
+            return loss ? fail(ErrorCode::GuestFailure, loss->reason) : ready;
+        }
+        log::notice("the connection to a guest was closed before it had proved itself; trying again",
+                    {{"INSTANCE", spec.instance.text()}});
+        std::this_thread::sleep_for(kRetryPause);
+    }
 }
 
 Status ChannelLinks::open(const core::GuestLinkSpec& spec, std::chrono::milliseconds timeout, std::stop_token cancel) {
-    if (auto started = startProcess(spec); !started) {
-        return started;
+    if (auto kept = m_records.keep(spec); !kept) {
+        return kept;
     }
-    auto connection = connect(spec.instance);
-    if (!connection) {
-        return fail(connection.error());
+    return establish(spec, timeout, cancel);
+}
+
+Status ChannelLinks::reopen(const InstanceId& instance, std::chrono::milliseconds timeout) {
+    auto spec = m_records.read(instance);
+    if (!spec) {
+        return fail(spec.error());
     }
-    return (*connection)->waitReady(timeout, std::move(cancel));
+    {
+        const std::lock_guard lock(m_mutex);
+        if (const auto crashed = m_crashed.find(instance); crashed != m_crashed.end()) {
+            return fail(ErrorCode::GuestFailure, "the channel process was " + crashed->second +
+                                                     ", which the guest may have brought about; it is not spoken to "
+                                                     "again");
+        }
+    }
+    endProcess(instance);
+    auto opened = establish(*spec, timeout, {});
+    ::explicit_bzero(spec->token.data(), spec->token.size());
+    return opened;
 }
 
 Result<unsigned> ChannelLinks::adopt(const InstanceId& instance) {
-    auto connection = connect(instance);
-    if (!connection) {
-        return fail(connection.error());
+    auto link = connect(instance);
+    if (!link) {
+        return fail(link.error());
     }
-    return (*connection)->waitHello(kAnswerTimeout);
+    auto programs = link->connection->waitHello(kAnswerTimeout);
+    if (!programs) {
+        return programs;
+    }
+    *link->isLive = true;
+    link->connection->setClock();
+    if (const auto loss = link->connection->loss()) {
+        return fail(ErrorCode::GuestFailure, loss->reason);
+    }
+    return programs;
 }
 
 Result<ChannelLinks::Connection> ChannelLinks::find(const InstanceId& instance) {
     const std::lock_guard lock(m_mutex);
-    const auto found = m_connections.find(instance);
-    if (found == m_connections.end()) {
+    const auto found = m_links.find(instance);
+    if (found == m_links.end()) {
         return fail(ErrorCode::Unavailable, "there is no channel to this domain's guest");
     }
-    return found->second;
+    return found->second.connection;
 }
 
 Result<core::ExecStreams> ChannelLinks::exec(const InstanceId& instance, const core::ExecRequest& request) {
@@ -208,12 +320,21 @@ Status ChannelLinks::shutdown(const InstanceId& instance, std::chrono::milliseco
 }
 
 void ChannelLinks::close(const InstanceId& instance) {
+    endProcess(instance);
+    m_records.forget(instance);
+    const std::lock_guard lock(m_mutex);
+    m_crashed.erase(instance);
+}
+
+void ChannelLinks::endProcess(const InstanceId& instance) {
     Connection connection;
     {
         const std::lock_guard lock(m_mutex);
-        if (const auto found = m_connections.find(instance); found != m_connections.end()) {
-            connection = std::move(found->second);
-            m_connections.erase(found);
+        if (const auto found = m_links.find(instance); found != m_links.end()) {
+            // From here on its end is no event.
+            *found->second.isLive = false;
+            connection = std::move(found->second.connection);
+            m_links.erase(found);
         }
     }
     if (!connection) {

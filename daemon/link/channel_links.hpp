@@ -3,7 +3,9 @@
 
 #include "core/ports/guest_links.hpp"
 #include "link/channel_connection.hpp"
+#include "link/link_records.hpp"
 
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -17,7 +19,8 @@ class Poller;
 namespace bulkhead::link {
 
 /// GuestLinks over bulkhead-channel processes. A channel process outlives the daemon: its control socket lies at
-/// RUNTIME/channels/INSTANCE.sock, and a later daemon connects there again.
+/// RUNTIME/channels/INSTANCE.sock, and a later daemon connects there again. Beside it lies what the link was opened
+/// with (LinkRecords), so that a lost one can be made anew.
 class ChannelLinks final : public core::GuestLinks {
 public:
     struct Places {
@@ -31,6 +34,7 @@ public:
 
     Status open(const core::GuestLinkSpec& spec, std::chrono::milliseconds timeout, std::stop_token cancel) override;
     Result<unsigned> adopt(const InstanceId& instance) override;
+    Status reopen(const InstanceId& instance, std::chrono::milliseconds timeout) override;
     Result<core::ExecStreams> exec(const InstanceId& instance, const core::ExecRequest& request) override;
     Result<core::GuestStatus> status(const InstanceId& instance) override;
     Status shutdown(const InstanceId& instance, std::chrono::milliseconds grace) override;
@@ -40,18 +44,29 @@ public:
 private:
     // Shared: a call may wait on a connection while another thread closes it.
     using Connection = std::shared_ptr<ChannelConnection>;
+    using Deadline = std::chrono::steady_clock::time_point;
+    struct Link {
+        Connection connection;
+        /// Set once the guest has proved itself: what is lost before is the business of whoever waits for that.
+        std::shared_ptr<std::atomic<bool>> isLive;
+    };
 
     [[nodiscard]] std::filesystem::path socketPath(const InstanceId& instance) const;
-    Status startProcess(const core::GuestLinkSpec& spec);
-    Result<Connection> connect(const InstanceId& instance);
+    Result<UniqueFd> connectGuest(const core::GuestLinkSpec& spec, Deadline deadline, const std::stop_token& cancel);
+    Status startProcess(const core::GuestLinkSpec& spec, const UniqueFd& guest);
+    Result<Link> connect(const InstanceId& instance);
+    Status establish(const core::GuestLinkSpec& spec, std::chrono::milliseconds timeout, const std::stop_token& cancel);
+    void endProcess(const InstanceId& instance);
     Result<Connection> find(const InstanceId& instance);
 
     Places m_places;
+    LinkRecords m_records;
     process::Poller& m_poller;
     process::ChildReaper& m_reaper;
     core::GuestLinkEvents& m_events;
     std::mutex m_mutex;
-    std::map<InstanceId, Connection> m_connections;
+    std::map<InstanceId, Link> m_links;
+    std::map<InstanceId, std::string> m_crashed; ///< how its channel process ended that should not have
 };
 
 } // namespace bulkhead::link

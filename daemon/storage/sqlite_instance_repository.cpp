@@ -29,6 +29,14 @@ Result<core::InstanceRecord> instanceFrom(const Row& row) {
     if (!acceleration) {
         return fail(acceleration.error().in(context));
     }
+    const auto transport = transportFromStored(row.text(7));
+    if (!transport) {
+        return fail(transport.error().in(context));
+    }
+    const auto cid = unsignedFromStored(row.integer(9));
+    if (!cid) {
+        return fail(cid.error().in(context));
+    }
     core::InstanceRecord record;
     record.id = *id;
     record.domain = *domain;
@@ -37,7 +45,8 @@ Result<core::InstanceRecord> instanceFrom(const Row& row) {
     record.templateVersion = row.text(4);
     record.size = row.text(5);
     record.acceleration = *acceleration;
-    record.transport = row.text(7);
+    record.transport = *transport;
+    record.cid = *cid == 0 ? std::nullopt : std::optional(*cid);
     record.startedAt = row.integer(8);
     return record;
 }
@@ -48,11 +57,12 @@ Status SqliteInstanceRepository::insert(const core::InstanceRecord& record) {
     return m_database.write([&](Connection& connection) -> Status {
         const auto changed =
             connection.change("INSERT INTO instances (id, domain, phase, uid_slot, template_version, size, "
-                              "acceleration, transport, started_at) "
-                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                              "acceleration, transport, started_at, cid) "
+                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                               {record.id.text(), record.domain.text(), std::string(storedWord(record.phase)),
                                std::int64_t{record.uidSlot}, record.templateVersion, record.size,
-                               std::string(storedWord(record.acceleration)), record.transport, record.startedAt});
+                               std::string(storedWord(record.acceleration)), std::string(storedWord(record.transport)),
+                               record.startedAt, std::int64_t{record.cid.value_or(0)}});
         return changed ? Status() : Status(fail(changed.error().in("cannot record instance " + record.id.text())));
     });
 }
@@ -82,7 +92,7 @@ Result<std::vector<core::InstanceRecord>> SqliteInstanceRepository::all() {
     std::vector<core::InstanceRecord> records;
     const Status done = m_database.read([&](Connection& connection) -> Status {
         return connection.query(
-            "SELECT id, domain, phase, uid_slot, template_version, size, acceleration, transport, started_at "
+            "SELECT id, domain, phase, uid_slot, template_version, size, acceleration, transport, started_at, cid "
             "FROM instances ORDER BY started_at, id",
             {}, [&](const Row& row) -> Status {
                 auto record = instanceFrom(row);

@@ -74,6 +74,16 @@ std::string_view storedWord(core::Acceleration acceleration) {
     return "";
 }
 
+std::string_view storedWord(core::Transport transport) {
+    switch (transport) {
+    case core::Transport::VirtioSerial:
+        return "virtio-serial";
+    case core::Transport::Vsock:
+        return "vsock";
+    }
+    return "";
+}
+
 Result<core::DomainKind> domainKindFromStored(std::string_view word) {
     using enum core::DomainKind;
     return fromStored("kind of domain", word, {App, Disposable, Standalone});
@@ -92,6 +102,11 @@ Result<core::InstancePhase> instancePhaseFromStored(std::string_view word) {
 Result<core::Acceleration> accelerationFromStored(std::string_view word) {
     using enum core::Acceleration;
     return fromStored("acceleration", word, {Kvm, Emulation});
+}
+
+Result<core::Transport> transportFromStored(std::string_view word) {
+    using enum core::Transport;
+    return fromStored("transport", word, {VirtioSerial, Vsock});
 }
 
 Result<DomainId> domainIdFromStored(std::string_view text) {

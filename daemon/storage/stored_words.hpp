@@ -18,11 +18,13 @@ std::string_view storedWord(core::DomainKind kind);
 std::string_view storedWord(core::DomainRecord::Phase phase);
 std::string_view storedWord(core::InstancePhase phase);
 std::string_view storedWord(core::Acceleration acceleration);
+std::string_view storedWord(core::Transport transport);
 
 Result<core::DomainKind> domainKindFromStored(std::string_view word);
 Result<core::DomainRecord::Phase> domainPhaseFromStored(std::string_view word);
 Result<core::InstancePhase> instancePhaseFromStored(std::string_view word);
 Result<core::Acceleration> accelerationFromStored(std::string_view word);
+Result<core::Transport> transportFromStored(std::string_view word);
 
 Result<DomainId> domainIdFromStored(std::string_view text);
 Result<InstanceId> instanceIdFromStored(std::string_view text);

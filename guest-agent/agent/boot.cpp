@@ -107,6 +107,21 @@ void makeMachineId() {
     }
 }
 
+/// Those of the late ones whose file name has this word in it, in their order; they are late no more.
+void loadModulesOf(std::string_view word) {
+    std::vector<std::pair<std::string, UniqueFd>> others;
+    for (auto& module : std::exchange(lateModules(), {})) {
+        const std::string name = module.first.substr(module.first.rfind('/') + 1);
+        if (name.find(word) == std::string::npos) {
+            others.push_back(std::move(module));
+        } else {
+            // The domain works without any of them, but for the one that its channel needs, and that shows at once.
+            static_cast<void>(loadModule(module.second.get(), module.first));
+        }
+    }
+    lateModules() = std::move(others);
+}
+
 /// A home from /etc/skel. Only when there is none: what lies there is the user's.
 void makeHome(const Account& account) {
     struct stat info {};
@@ -255,10 +270,7 @@ Status prepareSystem() {
 }
 
 void loadLateModules() {
-    for (const auto& [name, file] : std::exchange(lateModules(), {})) {
-        // vsock without such a device, for example; the domain works without any of them.
-        static_cast<void>(loadModule(file.get(), name));
-    }
+    loadModulesOf("");
 }
 
 Result<protocol::Token> readToken() {
@@ -274,13 +286,21 @@ Result<protocol::Token> readToken() {
     return token;
 }
 
-Result<UniqueFd> openChannel() {
+Result<Channel> openChannel() {
+    if (hasVsockOnly()) {
+        loadModulesOf("vsock");
+        auto listener = listenVsock(protocol::kVsockPort);
+        if (!listener) {
+            return fail(listener.error().in("The machine has a vsock device, but no use can be made of it"));
+        }
+        return Channel(std::move(*listener));
+    }
     std::optional<UniqueFd> port;
     if (!waitFor([&port] { return (port = openSerialPort(protocol::kSerialPortName)).has_value(); })) {
         return fail(ErrorCode::GuestFailure,
                     "The virtio-serial port " + std::string(protocol::kSerialPortName) + " did not appear");
     }
-    return std::move(*port);
+    return Channel(std::move(*port));
 }
 
 } // namespace bulkhead::agent::boot

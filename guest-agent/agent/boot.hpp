@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "agent/listener.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "protocol/session.hpp"
+
+#include <variant>
 
 /// The duties of a guest's first process. Each step is called once, in this order; all run before any program of the
 /// guest, so nothing here races with anybody.
@@ -22,12 +25,14 @@ Status enterSystem();
 /// Everything that programs expect of a running system: /run, terminals, shared memory, host name, loopback,
 /// machine-id, the user's home.
 Status prepareSystem();
-/// Loads the modules that nothing before needed.
+/// Loads the modules that nothing before needed and that were not loaded yet.
 void loadLateModules();
 
 /// The channel token that QEMU's fw_cfg holds.
 Result<protocol::Token> readToken();
-/// The virtio-serial port; waits for the kernel to announce it.
-Result<UniqueFd> openChannel();
+/// Where the host is met: the virtio-serial port, or a listener where the machine has vsock instead.
+using Channel = std::variant<UniqueFd, Listener>;
+/// Waits for the kernel to announce the port. Loads vsock's modules first where they are needed.
+Result<Channel> openChannel();
 
 } // namespace bulkhead::agent::boot

@@ -39,6 +39,7 @@ void Link::receive() {
         const auto [outcome, count] = m_transport->read(m_buffer);
         switch (outcome) {
         case Transport::Outcome::Done:
+            m_received += count;
             // A violation needs no act: the session waits for the host's next reset by itself.
             static_cast<void>(m_session.feed(std::span(m_buffer).first(count)));
             break;

@@ -24,6 +24,8 @@ public:
 
     /// One turn of reading and writing. True: there is more to do at once. To be called at the end of each round.
     bool pump();
+    /// Bytes that have ever come.
+    [[nodiscard]] std::size_t received() const { return m_received; }
     /// True when all that the session has to say has been handed to the transport.
     [[nodiscard]] bool isFlushed() const { return m_session.pendingOutput().empty(); }
 
@@ -42,6 +44,7 @@ private:
     bool m_mayRead = true;
     bool m_mayWrite = true;
     bool m_ended = false;
+    std::size_t m_received = 0;
 };
 
 } // namespace bulkhead::agent

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // bulkhead-agent: the first process of a domain (as /init), or with --connect-fd an ordinary process for tests.
-#include "agent/agent.hpp"
 #include "agent/boot.hpp"
+#include "agent/connections.hpp"
 #include "agent/guest_system.hpp"
-#include "agent/link.hpp"
 #include "agent/small_file.hpp"
 #include "agent/transport.hpp"
 
@@ -63,49 +62,65 @@ UniqueFd watchForChildren() {
     return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-/// Serves until the transport ends or a shutdown was asked for; then its grace. `lateWork` runs once, when the first
-/// session has got its first answers.
-std::optional<std::chrono::milliseconds> serve(std::unique_ptr<Transport> transport, protocol::Token token,
-                                               System& system, const std::function<void()>& lateWork) {
+/// What the agent runs on, and what it does besides.
+struct Duties {
+    System& system;
+    std::function<void()> lateWork;                 ///< once, when the first session has got its first answers
+    std::function<void(const std::string&)> report; ///< lines for whoever looks into the guest
+};
+
+/// Serves until the line ends or a shutdown was asked for; then its grace.
+std::optional<std::chrono::milliseconds> serve(boot::Channel channel, bool isSerial, const protocol::Token& token,
+                                               const Duties& duties) {
     EventLoop loop;
     const UniqueFd children = watchForChildren();
     bool first = true;
-    Agent agent(loop, system, token, fillRandom, [&] {
-        if (std::exchange(first, false)) {
-            loop.after(std::chrono::milliseconds(100), lateWork);
-        }
-    });
-    ::explicit_bzero(token.data(), token.size());
-    Link link(loop, std::move(transport), agent.session(), [&] {
-        agent.dropAll();
-        loop.quit();
-    });
+    Connections host({.loop = loop,
+                      .system = duties.system,
+                      .random = fillRandom,
+                      .onReady =
+                          [&] {
+                              if (std::exchange(first, false)) {
+                                  loop.after(std::chrono::milliseconds(100), duties.lateWork);
+                              }
+                          },
+                      .report = duties.report},
+                     token);
+    if (auto* const listener = std::get_if<Listener>(&channel)) {
+        host.listen(std::move(*listener));
+    } else {
+        UniqueFd& line = std::get<UniqueFd>(channel);
+        host.useLine(isSerial ? makeSerialTransport(std::move(line)) : makeSocketTransport(std::move(line)));
+    }
     loop.watch(children.get(), EPOLLIN, [&](std::uint32_t) {
         signalfd_siginfo info{};
         while (::read(children.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
         }
-        agent.reap();
+        host.reap();
     });
     bool leaving = false;
     loop.atEndOfRound([&] {
-        agent.tidy();
-        const bool more = link.pump();
-        if (agent.shutdownWanted() && !leaving) {
-            if (link.isFlushed()) {
+        const bool more = host.pump();
+        if (host.isOver()) {
+            loop.quit();
+            return false;
+        }
+        if (host.shutdownWanted() && !leaving) {
+            if (host.isFlushed()) {
                 loop.quit();
                 return false;
             }
             // A host that does not take the answer does not stop the shutdown it asked for.
             leaving = true;
             loop.after(std::chrono::milliseconds(500), [&loop] { loop.quit(); });
-        } else if (leaving && link.isFlushed()) {
+        } else if (leaving && host.isFlushed()) {
             loop.quit();
         }
         return more;
     });
     loop.run();
-    agent.dropAll();
-    return agent.shutdownWanted();
+    host.dropAll();
+    return host.shutdownWanted();
 }
 
 Result<protocol::Token> tokenFromFile(const std::string& path) {
@@ -118,15 +133,14 @@ Result<protocol::Token> tokenFromFile(const std::string& path) {
     return token;
 }
 
-int runAsProcess(int fd, const std::string& tokenFile) {
+int runAsProcess(Result<boot::Channel> channel, const std::string& tokenFile) {
     const auto token = tokenFromFile(tokenFile);
-    if (!token) {
-        say(token.error().message);
+    if (!token || !channel) {
+        say(token ? channel.error().message : token.error().message);
         return 2;
     }
-    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
     ProcessSystem system;
-    serve(makeSocketTransport(UniqueFd(fd)), *token, system, [] {});
+    serve(std::move(*channel), false, *token, {.system = system, .lateWork = [] {}, .report = say});
     return 0;
 }
 
@@ -166,23 +180,28 @@ int runAsProcess(int fd, const std::string& tokenFile) {
     if (!token) {
         giveUp(token.error().message);
     }
-    auto port = boot::openChannel();
-    if (!port) {
-        giveUp(port.error().message);
+    auto channel = boot::openChannel();
+    if (!channel) {
+        giveUp(channel.error().message);
     }
     // The domain is lost without the agent; its children get the ordinary score back.
     writeKernelFile("/proc/self/oom_score_adj", "-1000");
     // With the kernel's time stamp, for whoever measures a start (dmesg).
     writeKernelFile("/dev/kmsg", "<6>bulkhead-agent: listens\n");
     GuestSystem system;
-    const auto grace = serve(makeSerialTransport(std::move(*port)), *token, system, boot::loadLateModules);
+    const auto grace =
+        serve(std::move(*channel), true, *token,
+              {.system = system, .lateWork = boot::loadLateModules, .report = [](const std::string& text) {
+                   writeKernelFile("/dev/kmsg", "<4>bulkhead-agent: " + text + "\n");
+               }});
     ::explicit_bzero(token->data(), token->size());
     system.powerOff(grace.value_or(std::chrono::milliseconds(0)));
     ::_exit(0);
 }
 
 int usage() {
-    say("usage: bulkhead-agent --connect-fd N --token-file FILE (or, as the first process, nothing)");
+    say("usage: bulkhead-agent --connect-fd N|--listen-unix PATH --token-file FILE (or, as the first process, "
+        "nothing)");
     return 2;
 }
 
@@ -192,8 +211,15 @@ int run(std::span<char*> arguments) {
         runAsInit();
     }
     boot::openStandardDescriptors();
-    if (arguments.size() != 5 || std::string_view(arguments[1]) != "--connect-fd" ||
-        std::string_view(arguments[3]) != "--token-file") {
+    if (arguments.size() != 5 || std::string_view(arguments[3]) != "--token-file") {
+        return usage();
+    }
+    if (std::string_view(arguments[1]) == "--listen-unix") {
+        return runAsProcess(
+            listenUnix(arguments[2]).map([](Listener&& listener) { return boot::Channel(std::move(listener)); }),
+            arguments[4]);
+    }
+    if (std::string_view(arguments[1]) != "--connect-fd") {
         return usage();
     }
     const std::string_view number = arguments[2];
@@ -202,7 +228,8 @@ int run(std::span<char*> arguments) {
     if (error != std::errc{} || end != number.data() + number.size() || fd <= STDERR_FILENO) {
         return usage();
     }
-    return runAsProcess(fd, arguments[4]);
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return runAsProcess(boot::Channel(UniqueFd(fd)), arguments[4]);
 }
 
 } // namespace

@@ -32,7 +32,8 @@ public:
     virtual Moved write(std::span<const std::byte> from) = 0;
 };
 
-/// A connected stream socket (tests; later AF_VSOCK). End of file is the end.
+/// A connected stream socket (AF_VSOCK, tests). End of file is the end; so is a reset, as when a restored guest gets
+/// another address.
 std::unique_ptr<Transport> makeSocketTransport(UniqueFd socket);
 
 /// The virtio-serial port. Reading nothing only means that no host is connected yet; the host's data can arrive

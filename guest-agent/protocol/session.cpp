@@ -52,6 +52,8 @@ public:
     Violation feed(std::span<const std::byte> bytes);
     [[nodiscard]] Violation violation() const { return m_violation; }
     [[nodiscard]] bool isReady() const { return m_phase == Phase::Ready; }
+    [[nodiscard]] bool isChallenged() const { return m_phase == Phase::AwaitConfirm || m_phase == Phase::Ready; }
+    [[nodiscard]] std::size_t wrongAnswers() const { return m_wrongAnswers; }
     std::span<const std::byte> pendingOutput() { return m_output.pending(); }
     void outputWritten(std::size_t count);
 
@@ -100,6 +102,7 @@ private:
     Nonce m_guestNonce{};
     handshake::Packet m_packet{}; ///< host: the reset, then the accepted answer; guest: the answer
     std::size_t m_discarded = 0;
+    std::size_t m_wrongAnswers = 0;
     std::size_t m_resetsSent = 0;
     std::size_t m_repeatedAnswers = 0; ///< how many more copies of the answer may come
     std::size_t m_repeatedBytes = 0;   ///< bytes of such a copy seen so far
@@ -196,6 +199,9 @@ bool Session::Impl::takeReset(handshake::PacketView packet) {
 
 bool Session::Impl::takeAnswer(handshake::PacketView packet) {
     const auto guest = handshake::checkAnswer(m_token, m_hostNonce, packet);
+    if (m_phase == Phase::AwaitAnswer && !guest) {
+        ++m_wrongAnswers;
+    }
     if (m_phase != Phase::AwaitAnswer || !guest) {
         return false;
     }
@@ -582,6 +588,12 @@ Violation Session::violation() const {
 }
 bool Session::isReady() const {
     return m_impl->isReady();
+}
+bool Session::isChallenged() const {
+    return m_impl->isChallenged();
+}
+std::size_t Session::wrongAnswers() const {
+    return m_impl->wrongAnswers();
 }
 std::span<const std::byte> Session::pendingOutput() const {
     return m_impl->pendingOutput();

@@ -89,6 +89,11 @@ public:
     /// The violation that ended the session, None while it lives.
     [[nodiscard]] Violation violation() const;
     [[nodiscard]] bool isReady() const;
+    /// Guest: a reset with the right proof has come, and its answer is out or confirmed. (It may be a replayed one.)
+    [[nodiscard]] bool isChallenged() const;
+    /// Host: answers that came and had a wrong proof: left over from an earlier session, or of somebody who only claims
+    /// to be the guest.
+    [[nodiscard]] std::size_t wrongAnswers() const;
 
     /// The next bytes for the transport: valid until the next call of anything else. Empty: nothing to send.
     [[nodiscard]] std::span<const std::byte> pendingOutput() const;

@@ -17,6 +17,16 @@ std::string_view nameOf(Acceleration acceleration) {
     return "unknown";
 }
 
+std::string_view nameOf(Transport transport) {
+    switch (transport) {
+    case Transport::VirtioSerial:
+        return "virtio-serial";
+    case Transport::Vsock:
+        return "vsock";
+    }
+    return "unknown";
+}
+
 std::string_view nameOf(DiskFormat format) {
     switch (format) {
     case DiskFormat::Raw:

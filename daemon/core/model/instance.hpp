@@ -20,6 +20,10 @@ namespace bulkhead::core {
 enum class Acceleration { Kvm, Emulation };
 std::string_view nameOf(Acceleration acceleration);
 
+/// How the daemon reaches a guest's agent. An instance has one of them: its machine has no device for the other.
+enum class Transport { VirtioSerial, Vsock };
+std::string_view nameOf(Transport transport);
+
 enum class DiskFormat { Raw, Qcow2 };
 std::string_view nameOf(DiskFormat format);
 
@@ -47,8 +51,10 @@ struct InstanceSpec {
     std::optional<Disk> home; ///< vdb
     std::filesystem::path kernel;
     std::filesystem::path initrd;
-    std::filesystem::path tokenFile;   ///< 32 bytes, readable by `emulatorUid` only; given to the guest by fw_cfg
-    std::filesystem::path agentSocket; ///< libvirt makes it; the daemon connects
+    std::filesystem::path tokenFile; ///< 32 bytes, readable by `emulatorUid` only; given to the guest by fw_cfg
+    Transport transport = Transport::VirtioSerial;
+    std::filesystem::path agentSocket; ///< VirtioSerial: libvirt makes it; the daemon connects
+    std::optional<std::uint32_t> cid;  ///< Vsock: the guest's address, see CidLeases
     uid_t emulatorUid = 0;
     gid_t emulatorGid = 0;
 };
@@ -69,8 +75,9 @@ struct InstanceRecord {
     std::string templateVersion;
     std::string size;
     Acceleration acceleration = Acceleration::Emulation;
-    std::string transport = "virtio-serial";
-    std::int64_t startedAt = 0; ///< seconds since the epoch
+    Transport transport = Transport::VirtioSerial;
+    std::optional<std::uint32_t> cid; ///< with Transport::Vsock
+    std::int64_t startedAt = 0;       ///< seconds since the epoch
 
     bool operator==(const InstanceRecord&) const = default;
 };

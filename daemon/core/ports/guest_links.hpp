@@ -8,10 +8,19 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <stop_token>
 #include <string>
 
 namespace bulkhead::core {
+
+/// Why a link ended. `reason` is one of our own texts, never the guest's.
+struct LinkLoss {
+    std::string reason;
+    /// The guest broke the protocol: it is not spoken to again. Otherwise (the line closed, the channel process ended)
+    /// the guest may be well.
+    bool isViolation = false;
+};
 
 /// What happens on a link. Called from the adapter's own thread: hand over and return.
 class GuestLinkEvents {
@@ -19,14 +28,15 @@ public:
     virtual ~GuestLinkEvents() = default;
     /// A program ended; `remaining` programs still run.
     virtual void onExecFinished(const InstanceId& instance, std::uint64_t exec, unsigned remaining) = 0;
-    /// The channel process ended: the guest closed the line, broke the protocol, or the process crashed. `reason` is
-    /// one of our own texts, never the guest's.
-    virtual void onLinkLost(const InstanceId& instance, const std::string& reason) = 0;
+    /// The channel process ended; the programs that ran through it are over.
+    virtual void onLinkLost(const InstanceId& instance, const LinkLoss& loss) = 0;
 };
 
 struct GuestLinkSpec {
     InstanceId instance;
-    std::filesystem::path agentSocket; ///< to connect to
+    Transport transport = Transport::VirtioSerial;
+    std::filesystem::path agentSocket; ///< VirtioSerial: to connect to
+    std::optional<std::uint32_t> cid;  ///< Vsock: to connect to, at the agent's port
     GuestToken token{};
     uid_t channelUid = 0; ///< the channel process runs as this
 };
@@ -35,19 +45,24 @@ struct GuestLinkSpec {
 class GuestLinks {
 public:
     virtual ~GuestLinks() = default;
-    /// Connects, starts the channel process, waits until the guest's agent has proved itself. Errors: TimedOut (the
-    /// guest did not answer in time), GuestFailure (it broke the protocol or went away), Cancelled.
+    /// Connects, starts the channel process, waits until the guest's agent has proved itself, and sets the guest's
+    /// clock. Errors: TimedOut (the guest did not answer in time), GuestFailure (it broke the protocol or went away),
+    /// Cancelled.
     virtual Status open(const GuestLinkSpec& spec, std::chrono::milliseconds timeout, std::stop_token cancel) = 0;
-    /// Finds the channel process that an earlier daemon started. Gives the number of programs that run in the guest.
-    /// NotFound when there is none any more.
+    /// Finds the channel process that an earlier daemon started, and sets the guest's clock (the guest may have been
+    /// paused). Gives the number of programs that run in the guest. NotFound when there is none any more.
     virtual Result<unsigned> adopt(const InstanceId& instance) = 0;
+    /// As open(), with what open() was given, also by an earlier daemon: for a link that was lost while the guest
+    /// lives. Whatever is left of the lost one is ended first. NotFound when it was never opened.
+    virtual Status reopen(const InstanceId& instance, std::chrono::milliseconds timeout) = 0;
     virtual Result<ExecStreams> exec(const InstanceId& instance, const ExecRequest& request) = 0;
     virtual Result<GuestStatus> status(const InstanceId& instance) = 0;
     /// Asks the guest to power off; returns when it has said yes, not when it is off.
     virtual Status shutdown(const InstanceId& instance, std::chrono::milliseconds grace) = 0;
-    /// Ends the channel process; its streams end. No event follows. Success when there is none.
+    /// Ends the channel process; its streams end. No event follows. Success when there is none. Not
+    /// while an open() or reopen() of the instance is under way.
     virtual void close(const InstanceId& instance) = 0;
-    /// Programs that run in the guest.
+    /// Programs that run in the guest; of a lost link: those that ran when it was lost.
     virtual unsigned runningExecs(const InstanceId& instance) = 0;
 };
 

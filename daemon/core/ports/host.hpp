@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <sys/types.h>
@@ -51,6 +52,31 @@ public:
                               bool refresh) = 0;
     /// The remembered answer only.
     virtual Outcome remembered() = 0;
+};
+
+/// A number that is remembered until the machine boots again, also over a restart of the daemon. Thread-safe.
+class BootCounter {
+public:
+    virtual ~BootCounter() = default;
+    /// None: nothing was written since the machine booted.
+    virtual Result<std::optional<std::uint64_t>> read() = 0;
+    /// In place as a whole when this returns.
+    virtual Status write(std::uint64_t value) = 0;
+};
+
+/// Which line a guest that starts now gets to its agent. Thread-safe.
+class TransportProbe {
+public:
+    struct Outcome {
+        Transport transport = Transport::VirtioSerial;
+        std::string reason; ///< for people: why this one
+    };
+    virtual ~TransportProbe() = default;
+    /// Looks afresh each time: the kernel's module may come and go. Unavailable when the one that the administrator
+    /// asked for is not possible, with the way to get it.
+    virtual Result<Outcome> choose() = 0;
+    /// False when some emulator of this host has the address already, whoever's it is.
+    virtual bool isCidFree(std::uint32_t cid) = 0;
 };
 
 /// One examiner of the host for `bulkhead doctor`.

@@ -24,9 +24,9 @@ public:
             targets->links.onExecFinished(instance, exec, remaining);
         }
     }
-    void onLinkLost(const InstanceId& instance, const std::string& reason) override {
+    void onLinkLost(const InstanceId& instance, const LinkLoss& loss) override {
         if (const auto* targets = m_targets.load()) {
-            targets->links.onLinkLost(instance, reason);
+            targets->links.onLinkLost(instance, loss);
         }
     }
     void onEmulatorGone(const InstanceId& instance) {

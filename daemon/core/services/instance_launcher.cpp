@@ -3,6 +3,7 @@
 
 #include "base/log.hpp"
 #include "base/scope_guard.hpp"
+#include "core/services/cid_leases.hpp"
 #include "core/services/emulator_monitor.hpp"
 #include "core/services/template_service.hpp"
 #include "core/services/uid_leases.hpp"
@@ -48,11 +49,12 @@ struct InstanceLauncher::Plan {
     std::string domainName;
 };
 
-InstanceLauncher::InstanceLauncher(Ports ports, TemplateService& templates, UidLeases& leases, EmulatorMonitor& monitor,
-                                   DomainTable& table)
+InstanceLauncher::InstanceLauncher(Ports ports, TemplateService& templates, UidLeases& leases, CidLeases& cids,
+                                   EmulatorMonitor& monitor, DomainTable& table)
     : m_ports(ports)
     , m_templates(templates)
     , m_leases(leases)
+    , m_cids(cids)
     , m_monitor(monitor)
     , m_table(table) {}
 
@@ -122,6 +124,22 @@ Status InstanceLauncher::ensureHome(const DomainEntry& domain, Bytes size) {
     return m_ports.store.createHome(domain.record.id, domain.record.owner, domain.record.name, size);
 }
 
+Status InstanceLauncher::chooseTransport(InstanceRecord& record) {
+    const auto chosen = m_ports.transport.choose();
+    if (!chosen) {
+        return fail(chosen.error());
+    }
+    record.transport = chosen->transport;
+    if (record.transport == Transport::Vsock) {
+        const auto cid = m_cids.lease();
+        if (!cid) {
+            return fail(cid.error());
+        }
+        record.cid = *cid;
+    }
+    return {};
+}
+
 Status InstanceLauncher::launch(const DomainEntry& domain, const JobContext& job) {
     job.report("Preparing disks", 0.05);
     auto planned = plan(domain);
@@ -133,6 +151,9 @@ Status InstanceLauncher::launch(const DomainEntry& domain, const JobContext& job
         if (auto home = ensureHome(domain, plan.files.homeSize); !home) {
             return fail(home.error().in("home disk of domain \"" + plan.domainName + "\""));
         }
+    }
+    if (auto chosen = chooseTransport(plan.record); !chosen) {
+        return fail(chosen.error().in("channel of domain \"" + plan.domainName + "\""));
     }
     const auto slot = m_leases.lease();
     if (!slot) {
@@ -188,7 +209,9 @@ Status InstanceLauncher::boot(const Plan& plan, const JobContext& job) {
     spec.kernel = files->kernel;
     spec.initrd = files->initrd;
     spec.tokenFile = files->tokenFile;
+    spec.transport = plan.record.transport;
     spec.agentSocket = files->agentSocket;
+    spec.cid = plan.record.cid;
     spec.emulatorUid = plan.files.emulatorUid;
     spec.emulatorGid = files->emulatorGid;
     const auto pid = m_ports.hypervisor.start(spec);
@@ -201,7 +224,9 @@ Status InstanceLauncher::boot(const Plan& plan, const JobContext& job) {
     job.report("Booting", 0.3);
     GuestLinkSpec link;
     link.instance = plan.record.id;
+    link.transport = plan.record.transport;
     link.agentSocket = files->agentSocket;
+    link.cid = plan.record.cid;
     link.token = plan.files.token;
     link.channelUid = UidLeases::channelUid(plan.record.uidSlot);
     if (auto opened = m_ports.links.open(link, bootTimeout(plan.record.acceleration), job.cancelToken()); !opened) {

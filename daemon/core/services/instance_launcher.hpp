@@ -17,6 +17,7 @@
 
 namespace bulkhead::core {
 
+class CidLeases;
 class EmulatorMonitor;
 class TemplateService;
 class UidLeases;
@@ -31,11 +32,12 @@ public:
         InstanceRepository& instances;
         GuestLinks& links;
         AccelerationProbe& acceleration;
+        TransportProbe& transport;
         HostMemory& memory;
         Clock& clock;
     };
-    InstanceLauncher(Ports ports, TemplateService& templates, UidLeases& leases, EmulatorMonitor& monitor,
-                     DomainTable& table);
+    InstanceLauncher(Ports ports, TemplateService& templates, UidLeases& leases, CidLeases& cids,
+                     EmulatorMonitor& monitor, DomainTable& table);
 
     /// Starts the domain; on success its entry holds the instance, which is recorded as running. Errors name the
     /// domain, the phase and the resource.
@@ -51,11 +53,13 @@ private:
     struct Plan;
     Result<Plan> plan(const DomainEntry& domain);
     Status ensureHome(const DomainEntry& domain, Bytes size);
+    Status chooseTransport(InstanceRecord& record);
     Status boot(const Plan& plan, const JobContext& job);
 
     Ports m_ports;
     TemplateService& m_templates;
     UidLeases& m_leases;
+    CidLeases& m_cids;
     EmulatorMonitor& m_monitor;
     DomainTable& m_table;
 };

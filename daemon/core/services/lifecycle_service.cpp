@@ -7,9 +7,12 @@
 #include "core/services/instance_launcher.hpp"
 #include "core/services/worker_pool.hpp"
 
+#include <algorithm>
+
 namespace bulkhead::core {
 namespace {
 
+constexpr std::chrono::milliseconds kFirstLook{200};
 /// What the guest may need behind its grace: the last KILL, the sync of what it had not written, the power off.
 constexpr std::chrono::seconds kPowerOffTime{30};
 
@@ -336,13 +339,65 @@ void LifecycleService::onExecFinished(const InstanceId& instance, std::uint64_t 
     removeDisposable(entry->record.id, "its program ended");
 }
 
-void LifecycleService::onLinkLost(const InstanceId& instance, const std::string& reason) {
+void LifecycleService::onLinkLost(const InstanceId& instance, const LinkLoss& loss) {
+    // A line that ended because the emulator ended is told by onEmulatorGone(), mostly at once.
+    m_cleanUps.postAfter(std::min(m_patience.settle, kFirstLook),
+                         [this, instance, loss] { handleLostLink(instance, loss); });
+}
+
+void LifecycleService::handleLostLink(const InstanceId& instance, const LinkLoss& loss) {
+    const auto found = m_table.findByInstance(instance);
+    if (!found || !m_monitor.isAlive(instance)) {
+        return;
+    }
+    const DomainId& id = found->record.id;
+    std::string reason = loss.reason;
+    if (!loss.isViolation) {
+        if (found->record.kind == DomainKind::Disposable && m_links.runningExecs(instance) > 0) {
+            removeDisposable(id, "the channel to its program was lost: " + loss.reason);
+            return;
+        }
+        const auto operation = m_table.beginOperation(id, "a new channel");
+        if (!operation) {
+            m_cleanUps.postAfter(m_patience.lookAgain, [this, instance, loss] { handleLostLink(instance, loss); });
+            return;
+        }
+        const auto entry = m_table.find(id);
+        if (!entry || !entry->instance || entry->instance->id != instance || !hasEmulator(entry->state)) {
+            return; // another operation has ended it
+        }
+        const auto reconnected = reconnect(instance, loss);
+        if (reconnected) {
+            return;
+        }
+        reason = reconnected.error().message;
+    }
     m_cleanUps.postAfter(m_patience.settle, [this, instance, reason] {
-        // A line that ended because the emulator ended is told by onEmulatorGone().
         if (m_monitor.isAlive(instance)) {
             failRunning(instance, DomainEvent::ChannelLost, reason);
         }
     });
+}
+
+/// The caller holds the operation.
+Status LifecycleService::reconnect(const InstanceId& instance, const LinkLoss& loss) {
+    const auto now = std::chrono::steady_clock::now();
+    {
+        const std::lock_guard lock(m_mutex);
+        std::erase_if(m_reconnected, [&](const auto& last) { return now - last.second > m_patience.rest; });
+        if (m_reconnected.contains(instance)) {
+            return fail(ErrorCode::GuestFailure, loss.reason + ", and soon after that again");
+        }
+    }
+    log::warning("the channel to a guest was lost; making a new one",
+                 {{"INSTANCE", instance.text()}, {"REASON", loss.reason}});
+    if (auto opened = m_links.reopen(instance, m_patience.reconnect); !opened) {
+        return fail(opened.error().in(loss.reason + ", and no new channel could be made"));
+    }
+    log::notice("the guest answers on a new channel", {{"INSTANCE", instance.text()}});
+    const std::lock_guard lock(m_mutex);
+    m_reconnected[instance] = std::chrono::steady_clock::now();
+    return {};
 }
 
 void LifecycleService::onEmulatorGone(const InstanceId& instance) {

@@ -41,6 +41,10 @@ public:
         std::chrono::milliseconds lookAgain{100};
         /// How long a start or a forced stop waits for another operation on its domain.
         std::chrono::milliseconds busy{30'000};
+        /// How long a guest that lives may take to answer on a new channel.
+        std::chrono::milliseconds reconnect{10'000};
+        /// A channel that is lost again within this is not made anew.
+        std::chrono::milliseconds rest{10'000};
     };
 
     LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances, GuestLinks& links,
@@ -61,13 +65,15 @@ public:
 
     // Events: called from other threads, handled on the clean-up pool.
     void onExecFinished(const InstanceId& instance, std::uint64_t exec, unsigned remaining) override;
-    void onLinkLost(const InstanceId& instance, const std::string& reason) override;
+    void onLinkLost(const InstanceId& instance, const LinkLoss& loss) override;
     void onEmulatorGone(const InstanceId& instance);
     /// A connection left the bus: its disposables that have run nothing yet go.
     void onClientLeft(const std::string& busName);
 
 private:
     Result<JobResult> runStart(const DomainId& id, const JobContext& job);
+    void handleLostLink(const InstanceId& instance, const LinkLoss& loss);
+    Status reconnect(const InstanceId& instance, const LinkLoss& loss);
     Result<JobResult> runStop(const DomainId& id, StopOptions options, const JobContext& job);
     void afterFailedStart(const DomainId& id, const Error& error);
     void cancelStart(const DomainId& id);
@@ -88,9 +94,10 @@ private:
     JobService& m_jobs;
     WorkerPool& m_cleanUps;
     Patience m_patience;
-    std::mutex m_mutex; ///< guards the two below
+    std::mutex m_mutex; ///< guards the three below
     std::map<DomainId, std::stop_source> m_starts;
     std::set<DomainId> m_removals; ///< disposables whose removal is under way: asked for twice, done once
+    std::map<InstanceId, std::chrono::steady_clock::time_point> m_reconnected;
 };
 
 } // namespace bulkhead::core

@@ -11,6 +11,12 @@
 
 namespace bulkhead::core {
 
+namespace {
+
+constexpr std::chrono::seconds kReconnectTimeout{10};
+
+} // namespace
+
 Reconciler::Reconciler(Ports ports, DomainTable& table, UidLeases& leases, InstanceLauncher& launcher,
                        LifecycleService& lifecycle, EmulatorMonitor& monitor)
     : m_ports(ports)
@@ -196,7 +202,14 @@ void Reconciler::adopt(const DomainEntry& entry, const InstanceRecord& record, c
     const auto programs =
         m_monitor.begin(record.id, observed.pid)
             .and_then([&] { return observed.isPaused ? m_ports.hypervisor.resume(record.id) : Status{}; })
-            .and_then([&] { return m_ports.links.adopt(record.id); });
+            .and_then([&] { return m_ports.links.adopt(record.id); })
+            .or_else([&](const Error& error) -> Result<unsigned> {
+                // The channel process ended while nobody was there to see it; the guest may be well.
+                if (!m_monitor.isAlive(record.id)) {
+                    return fail(error);
+                }
+                return m_ports.links.reopen(record.id, kReconnectTimeout).map([] { return 0U; });
+            });
     if (!programs) {
         ++report.ended;
         log::warning("a running domain cannot be adopted; it is ended",

@@ -35,6 +35,8 @@ inline core::InstanceRecord sampleInstance(const DomainId& domain, unsigned slot
     record.templateVersion = "0123abcd";
     record.size = "small";
     record.acceleration = core::Acceleration::Kvm;
+    record.transport = core::Transport::Vsock;
+    record.cid = 1'900'000'000U + slot;
     record.startedAt = 1'700'000'001;
     return record;
 }

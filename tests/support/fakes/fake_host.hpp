@@ -86,6 +86,37 @@ public:
     Outcome remembered() override { return {core::Acceleration::Emulation, true, "a test"}; }
 };
 
+/// virtio-serial, or what the test says.
+class FakeTransport final : public core::TransportProbe {
+public:
+    std::atomic<core::Transport> transport{core::Transport::VirtioSerial};
+    std::optional<Error> error;
+    std::set<std::uint32_t> taken;
+
+    Result<Outcome> choose() override {
+        if (error) {
+            return fail(*error);
+        }
+        return Outcome{transport, "a test"};
+    }
+    bool isCidFree(std::uint32_t cid) override { return !taken.contains(cid); }
+};
+
+class FakeBootCounter final : public core::BootCounter {
+public:
+    std::optional<Error> error;
+    std::optional<std::uint64_t> value;
+
+    Result<std::optional<std::uint64_t>> read() override { return value; }
+    Status write(std::uint64_t next) override {
+        if (error) {
+            return fail(*error);
+        }
+        value = next;
+        return {};
+    }
+};
+
 class FakeMemory final : public core::HostMemory {
 public:
     Amount memory() override { return {16 * kGiB, 8 * kGiB}; }
@@ -117,7 +148,11 @@ class FakeGuestLinks final : public core::GuestLinks {
 public:
     std::optional<Error> openError;
     std::optional<Error> adoptError;
+    std::optional<Error> reopenError;
     unsigned adoptedExecs = 0;
+    std::atomic<unsigned> reopened{0};
+    std::atomic<unsigned> programs{0};
+    std::vector<core::GuestLinkSpec> opened;
     /// Called by shutdown(): a guest that obeys ends its emulator here.
     std::function<void(const InstanceId&)> onShutdown;
 
@@ -127,6 +162,17 @@ public:
             return fail(*openError);
         }
         m_open.insert(spec.instance);
+        opened.push_back(spec);
+        return {};
+    }
+    Status reopen(const InstanceId& instance, std::chrono::milliseconds) override {
+        const std::lock_guard lock(m_mutex);
+        if (reopenError) {
+            return fail(*reopenError);
+        }
+        m_open.insert(instance);
+        programs = 0;
+        ++reopened;
         return {};
     }
     Result<unsigned> adopt(const InstanceId& instance) override {
@@ -153,7 +199,7 @@ public:
         const std::lock_guard lock(m_mutex);
         m_open.erase(instance);
     }
-    unsigned runningExecs(const InstanceId&) override { return 0; }
+    unsigned runningExecs(const InstanceId&) override { return programs; }
     bool isOpen(const InstanceId& instance) {
         const std::lock_guard lock(m_mutex);
         return m_open.contains(instance);

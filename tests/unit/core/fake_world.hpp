@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/services/cid_leases.hpp"
 #include "core/services/doctor_service.hpp"
 #include "core/services/domain_service.hpp"
 #include "core/services/emulator_monitor.hpp"
@@ -35,6 +36,8 @@ struct Outside {
     FakeEmulatorWatch watch;
     FakeTemplateBuilder builder;
     FakeAcceleration acceleration;
+    FakeTransport transport;
+    FakeBootCounter cidCounter;
     FakeMemory memory;
 
     Outside() {
@@ -67,13 +70,16 @@ struct Daemon {
         {outside.definitions, outside.templates, outside.builder, outside.acceleration, outside.instances}, jobs};
     core::DomainTable table{events};
     core::UidLeases leases;
+    core::CidLeases cids{outside.cidCounter, [this](std::uint32_t cid) { return outside.transport.isCidFree(cid); },
+                         [] { return 7U; }};
     core::LifecycleService* lifecycleForEvents = nullptr;
     core::EmulatorMonitor monitor{outside.watch,
                                   [this](const InstanceId& id) { lifecycleForEvents->onEmulatorGone(id); }};
     core::InstanceLauncher launcher{{outside.hypervisor, outside.store, outside.instances, outside.links,
-                                     outside.acceleration, outside.memory, outside.clock},
+                                     outside.acceleration, outside.transport, outside.memory, outside.clock},
                                     templates,
                                     leases,
+                                    cids,
                                     monitor,
                                     table};
     core::LifecycleService lifecycle{table,

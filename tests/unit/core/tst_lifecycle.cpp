@@ -220,10 +220,104 @@ private slots:
         Daemon daemon(world);
         const auto id = makeDomain(daemon);
         const auto instance = startDomain(daemon, id);
-        daemon.lifecycle.onLinkLost(instance, "the guest broke the channel's protocol");
+        daemon.lifecycle.onLinkLost(instance,
+                                    {.reason = "the guest broke the channel's protocol", .isViolation = true});
         QTRY_COMPARE_WITH_TIMEOUT(stateOf(daemon, id), DomainState::Failed, 10000);
         QCOMPARE(traces(world), QString());
         QVERIFY(daemon.table.find(id)->reason.find("protocol") != std::string::npos);
+    }
+
+    void lostLink_isMadeAnew() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = makeDomain(daemon);
+        const auto instance = startDomain(daemon, id);
+        world.links.programs = 1;
+        daemon.lifecycle.onLinkLost(instance, {.reason = "the channel process ended"});
+        QTRY_COMPARE(world.links.reopened.load(), 1U);
+        QCOMPARE(stateOf(daemon, id), DomainState::Running);
+        // Not for ever: one that is lost again at once says something about the guest.
+        QTRY_VERIFY(daemon.table.beginOperation(id, "a test").has_value());
+        daemon.lifecycle.onLinkLost(instance, {.reason = "the channel process ended"});
+        QTRY_COMPARE(stateOf(daemon, id), DomainState::Failed);
+        QCOMPARE(world.links.reopened.load(), 1U);
+        QTRY_COMPARE(traces(world), QString());
+    }
+
+    void lostLink_thatCannotBeMadeAnewFailsTheDomain() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = makeDomain(daemon);
+        const auto instance = startDomain(daemon, id);
+        world.links.reopenError = Error{ErrorCode::TimedOut, "no answer"};
+        daemon.lifecycle.onLinkLost(instance, {.reason = "the line closed"});
+        QTRY_COMPARE(stateOf(daemon, id), DomainState::Failed);
+        QTRY_COMPARE(traces(world), QString());
+        const auto reason = daemon.table.find(id)->reason;
+        QVERIFY(reason.find("the line closed") != std::string::npos);
+        QVERIFY(reason.find("no answer") != std::string::npos);
+    }
+
+    void lostLink_endsADisposableWhoseProgramWentWithIt() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = daemon.domains.createDisposable(kAlice, "", "").value();
+        daemon.wait(daemon.lifecycle.startDisposable(kAlice, id).value());
+        const auto instance = daemon.table.find(id)->instance->id;
+        // None has run yet: the client that waits for it still gets its domain.
+        daemon.lifecycle.onLinkLost(instance, {.reason = "the line closed"});
+        QTRY_COMPARE(world.links.reopened.load(), 1U);
+        QVERIFY(daemon.table.find(id).has_value());
+        world.links.programs = 1;
+        daemon.lifecycle.onLinkLost(instance, {.reason = "the line closed"});
+        QTRY_VERIFY(!daemon.table.find(id));
+        QCOMPARE(traces(world), QString());
+        QCOMPARE(world.links.reopened.load(), 1U);
+    }
+
+    void vsock_givesEachStartAnAddressOfItsOwn() {
+        Outside world;
+        world.transport.transport = Transport::Vsock;
+        Daemon daemon(world);
+        const auto id = makeDomain(daemon);
+        startDomain(daemon, id);
+        const auto first = *world.instances.all()->front().cid;
+        QCOMPARE(world.instances.all()->front().transport, Transport::Vsock);
+        QCOMPARE(*world.hypervisor.started().back().cid, first);
+        QCOMPARE(*world.links.opened.back().cid, first);
+        daemon.wait(daemon.lifecycle.stop(kAlice, id, {.force = true, .grace = {}}).value());
+        startDomain(daemon, id);
+        QVERIFY(*world.hypervisor.started().back().cid != first);
+        // And a daemon that was started anew does not begin again.
+        Daemon next(world);
+        QVERIFY(next.reconciler.run().has_value());
+        QVERIFY(*next.cids.lease() > *world.hypervisor.started().back().cid);
+    }
+
+    void transportThatIsNotPossible_failsTheStart() {
+        Outside world;
+        world.transport.error = Error{ErrorCode::Unavailable, "no vsock here; load the module"};
+        Daemon daemon(world);
+        const auto id = makeDomain(daemon);
+        const auto job = daemon.wait(daemon.lifecycle.start(kAlice, id).value());
+        QCOMPARE(job.error->code, ErrorCode::Unavailable);
+        QVERIFY(job.error->message.find("load the module") != std::string::npos);
+        QCOMPARE(traces(world), QString());
+    }
+
+    void restart_makesALostChannelAnew() {
+        Outside world;
+        DomainId id;
+        {
+            Daemon daemon(world);
+            id = makeDomain(daemon);
+            startDomain(daemon, id);
+        }
+        world.links.adoptError = Error{ErrorCode::NotFound, "nobody listens"};
+        Daemon next(world);
+        QCOMPARE(next.reconciler.run()->adopted, 1U);
+        QCOMPARE(world.links.reopened.load(), 1U);
+        QCOMPARE(stateOf(next, id), DomainState::Running);
     }
 
     void disposable_goesWithItsProgram() {

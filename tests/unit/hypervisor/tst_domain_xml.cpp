@@ -41,6 +41,14 @@ InstanceSpec kvmSpec() {
     return spec;
 }
 
+InstanceSpec vsock() {
+    auto spec = plainSpec();
+    spec.transport = core::Transport::Vsock;
+    spec.cid = 1'900'000'007;
+    spec.agentSocket.clear();
+    return spec;
+}
+
 InstanceSpec withoutHome() {
     auto spec = plainSpec();
     spec.home.reset();
@@ -79,6 +87,7 @@ private slots:
         QTest::addColumn<QString>("consoleLog");
         QTest::newRow("emulation") << plainSpec() << "";
         QTest::newRow("kvm") << kvmSpec() << "";
+        QTest::newRow("vsock") << vsock() << "";
         QTest::newRow("without_home") << withoutHome() << "";
         QTest::newRow("deep_chains") << deepChains() << "";
         QTest::newRow("hostile_paths") << hostilePaths() << "";
@@ -162,6 +171,14 @@ private slots:
         row("relative initrd", "initrd is not absolute", [](InstanceSpec& s) { s.initrd = "initrd.img"; });
         row("line break", "cannot carry: \"/a\\x0ab\"", [](InstanceSpec& s) { s.tokenFile = "/a\nb"; });
         row("escape character", "cannot carry", [](InstanceSpec& s) { s.agentSocket = "/a\x1b[2J"; });
+        for (const auto cid : {0U, 1U, 2U, 0xffffffffU}) {
+            row(("address " + std::to_string(cid)).c_str(), "AF_VSOCK address", [cid](InstanceSpec& s) {
+                s = vsock();
+                s.cid = cid;
+            });
+        }
+        row("no address", "AF_VSOCK address", [](InstanceSpec& s) { s.transport = core::Transport::Vsock; });
+        row("no socket", "socket is not absolute", [](InstanceSpec& s) { s.agentSocket.clear(); });
         row("no UTF-8", "cannot carry", [](InstanceSpec& s) { s.system.layers[1].path = "/a\xff"; });
         row("no XML character", "cannot carry", [](InstanceSpec& s) { s.kernel = "/a\xEF\xBF\xBE"; });
     }

@@ -50,8 +50,8 @@ private slots:
         m_lostCount = 0;
         ChannelConnection::Events events;
         events.execFinished = [this](std::uint64_t, unsigned) { ++m_finished; };
-        events.lost = [this](const std::string& reason) {
-            m_lost = reason;
+        events.lost = [this](const core::LinkLoss& loss) {
+            m_lost = loss.reason;
             ++m_lostCount;
         };
         m_connection = std::make_unique<ChannelConnection>(UniqueFd(ends[0]), m_poller, std::move(events));
@@ -156,7 +156,7 @@ private slots:
         std::atomic<bool> isDestroyed = false;
         std::atomic<bool> wasDestroyedInside = false;
         ChannelConnection::Events events;
-        events.lost = [&](const std::string&) {
+        events.lost = [&](const core::LinkLoss&) {
             entered.set_value();
             for (int i = 0; i < 1000 && !isDestroyed; ++i) {
                 std::this_thread::yield();
