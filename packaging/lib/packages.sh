@@ -27,6 +27,14 @@ build nlohmann-json3-dev     --json output
 build qt6-base-dev           D-Bus in the command line; Qt Test
 build qt6-base-dev-tools     moc, bindings from the D-Bus contract
 build libgl-dev              Qt's CMake files ask for it
+build libspice-client-glib-2.0-dev  bulkhead-viewer: screens and input of a domain
+build libxcb1-dev            bulkhead-session in the guest: the X protocol
+build libxcb-randr0-dev      the same: heads and their sizes
+build libxcb-icccm4-dev      the same: titles and classes of windows
+build libxcb-ewmh-dev        the same: kinds of windows
+build libxcb-xkb-dev         the same: the keyboard's layout
+build libxau-dev             the same, for a static link
+build libxdmcp-dev           the same
 run   libvirt-daemon-system  libvirtd with its system set-up
 run   libvirt-daemon         libvirtd and virtlogd
 run   libvirt-clients        virsh, for people and for the checks of the scripts
@@ -53,6 +61,17 @@ test  git                    the lint tests look at tracked files
 test  tmux                   a terminal for `bulkhead run -t`
 test  systemd                busctl, for the tests of the bus (need not run as PID 1)
 test  strace                 looks at what a sandboxed process may do
+test  xvfb                   a screen for the tests of windows
+test  openbox                a window manager of the host, for them
+test  xdotool                types and clicks as a user does
+test  x11-utils              looks at windows
+test  x11-xserver-utils      looks at screens and sizes
+test  x11-xkb-utils          sets a keyboard layout
+test  xauth                  access to that screen
+test  xterm                  an X program that is not ours
+test  fonts-dejavu-core      letters for screenshots
+test  weston                 the same on Wayland
+test  qt6-wayland            the same
 test  apparmor               the rig: profiles in force around emulators
 test  busybox-static         the rig: its first program
 test  kmod                   the rig: finds and loads modules of its kernel
