@@ -184,6 +184,7 @@ int run(const Settings& settings) noexcept {
     imaging::FileInstanceStore instanceStore(layout);
     imaging::ProcessTemplateBuilder builder({.program = settings.libexecDirectory / "bulkhead-build",
                                              .agent = settings.libexecDirectory / "bulkhead-agent",
+                                             .session = settings.libexecDirectory / "bulkhead-session",
                                              .workDirectory = settings.cacheDirectory / "build",
                                              .user = settings.buildUser});
 

@@ -84,7 +84,7 @@ Result<std::vector<std::string>> ModuleIndex::filesFor(std::string_view name) co
     return found->second;
 }
 
-Result<std::string> makeInitramfs(const fs::path& agent, const fs::path& modulesFolder) {
+Result<std::string> makeInitramfs(const fs::path& agent, const fs::path& modulesFolder, bool handsOver) {
     const auto program = readFile(agent);
     const auto dep = readFile(modulesFolder / "modules.dep");
     const auto builtin = readFile(modulesFolder / "modules.builtin");
@@ -132,6 +132,9 @@ Result<std::string> makeInitramfs(const fs::path& agent, const fs::path& modules
         }
     }
     archive.addFile("modules", list, 0644);
+    if (handsOver) {
+        archive.addFile("hand-over", "", 0644);
+    }
     return archive.finish();
 }
 
