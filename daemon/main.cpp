@@ -184,9 +184,9 @@ int run(const Settings& settings) noexcept {
     imaging::FileInstanceStore instanceStore(layout);
     imaging::ProcessTemplateBuilder builder({.program = settings.libexecDirectory / "bulkhead-build",
                                              .agent = settings.libexecDirectory / "bulkhead-agent",
-                                             .session = settings.libexecDirectory / "bulkhead-session",
                                              .workDirectory = settings.cacheDirectory / "build",
-                                             .user = settings.buildUser});
+                                             .user = settings.buildUser,
+                                             .session = settings.libexecDirectory / "bulkhead-session"});
 
     core::WorkerPool calls(kCallThreads);
     core::WorkerPool jobThreads(kJobThreads);

@@ -22,12 +22,12 @@ public:
     struct Options {
         std::filesystem::path program;       ///< bulkhead-build
         std::filesystem::path agent;         ///< the guest agent's binary
-        std::filesystem::path session;       ///< bulkhead-session; only templates with heads need it
         std::filesystem::path workDirectory; ///< /var/cache/bulkhead/build
         std::string user = "bulkhead-build"; ///< whom builds run as
         /// Further files that a build depends on.
         std::vector<std::filesystem::path> inputs = {};
         std::chrono::milliseconds timeout{std::chrono::minutes(45)};
+        std::filesystem::path session = {}; ///< bulkhead-session; only templates with heads need it
     };
     explicit ProcessTemplateBuilder(Options options, SpaceProbe space = fileSystemSpace)
         : m_options(std::move(options))

@@ -191,6 +191,7 @@ private slots:
                 s.cid = cid;
             });
         }
+        row("too many outputs", "at most 16 outputs", [](InstanceSpec& s) { s.heads = 17; });
         row("no address", "AF_VSOCK address", [](InstanceSpec& s) { s.transport = core::Transport::Vsock; });
         row("no socket", "socket is not absolute", [](InstanceSpec& s) { s.agentSocket.clear(); });
         row("no UTF-8", "cannot carry", [](InstanceSpec& s) { s.system.layers[1].path = "/a\xff"; });
