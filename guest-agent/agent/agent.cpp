@@ -145,7 +145,7 @@ bool Agent::handleHeader(StreamId id, Stream& stream, const std::string& message
         stream.execId = header.exec().exec_id();
         beginExec(id, header.exec());
         return true;
-    case StreamHeader::kSession: // a feature that this agent does not name
+    case StreamHeader::kSession: // the hello names no feature "session"
     case StreamHeader::KIND_NOT_SET:
         break;
     }
