@@ -17,6 +17,26 @@ Descriptor take(QDBusUnixFileDescriptor descriptor) {
     return Descriptor(descriptor.takeFileDescriptor());
 }
 
+using SharedDescriptor = std::shared_ptr<Descriptor>;
+
+/// For the methods that answer with one descriptor.
+void takeDescriptor(const QDBusPendingCall& call, QObject* context, Callback<SharedDescriptor> done) {
+    auto* watcher = new QDBusPendingCallWatcher(call, context);
+    QObject::connect(watcher, &QDBusPendingCallWatcher::finished, context,
+                     [done = std::move(done)](QDBusPendingCallWatcher* finished) {
+                         finished->deleteLater();
+                         const QDBusPendingReply<QDBusUnixFileDescriptor> reply = *finished;
+                         if (reply.isError()) {
+                             done(tl::unexpected<Failure>(failureFrom(reply.error())));
+                             return;
+                         }
+                         auto descriptor = std::make_shared<Descriptor>(take(reply.value()));
+                         done(descriptor->isOpen()
+                                  ? Outcome<SharedDescriptor>(std::move(descriptor))
+                                  : failed(code::kHostFailure, "the message bus passed no descriptor along"));
+                     });
+}
+
 QVariantMap optionsFrom(const ExecOptions& exec) {
     QVariantMap options;
     if (!exec.user.isEmpty()) {
@@ -77,6 +97,14 @@ void Domain::remove(bool force, Callback<QDBusObjectPath> done) {
         options.insert(QStringLiteral("force"), true);
     }
     whenDone(m_proxy->Remove(options), m_proxy.get(), std::move(done), pathOf);
+}
+
+void Domain::openSession(Callback<std::shared_ptr<Descriptor>> done) {
+    takeDescriptor(m_proxy->OpenSession({}), m_proxy.get(), std::move(done));
+}
+
+void Domain::openDisplay(Callback<std::shared_ptr<Descriptor>> done) {
+    takeDescriptor(m_proxy->OpenDisplay({}), m_proxy.get(), std::move(done));
 }
 
 void Domain::exec(const QStringList& argv, const ExecOptions& options, Callback<std::shared_ptr<ExecStreams>> done) {

@@ -145,6 +145,7 @@ bool Agent::handleHeader(StreamId id, Stream& stream, const std::string& message
         stream.execId = header.exec().exec_id();
         beginExec(id, header.exec());
         return true;
+    case StreamHeader::kSession: // the hello names no feature "session"
     case StreamHeader::KIND_NOT_SET:
         break;
     }

@@ -86,6 +86,28 @@ QDBusObjectPath FakeDomain::Remove(const QVariantMap& options) {
     return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob();
 }
 
+QDBusUnixFileDescriptor FakeDomain::OpenSession(const QVariantMap& options) {
+    calls += "OpenSession ";
+    lastOptions = options;
+    if (m_owner.failed(*this)) {
+        return {};
+    }
+    auto [ours, theirs] = socketPair(SOCK_SEQPACKET);
+    sessions.push_back(std::move(ours));
+    return theirs;
+}
+
+QDBusUnixFileDescriptor FakeDomain::OpenDisplay(const QVariantMap& options) {
+    calls += "OpenDisplay ";
+    lastOptions = options;
+    if (m_owner.failed(*this)) {
+        return {};
+    }
+    auto [ours, theirs] = socketPair(SOCK_STREAM);
+    displays.push_back(std::move(ours));
+    return theirs;
+}
+
 qulonglong FakeDomain::Exec(const QStringList& argv, const QVariantMap& options, QDBusUnixFileDescriptor& control,
                             QDBusUnixFileDescriptor& input, QDBusUnixFileDescriptor& output,
                             QDBusUnixFileDescriptor& error) {

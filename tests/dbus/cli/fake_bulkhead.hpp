@@ -75,7 +75,9 @@ public:
         : m_owner(owner) {}
     QVariantMap description;
     QVariantMap lastOptions;
-    QString calls; ///< names of the calls that came, for order
+    std::vector<bulkhead::client::Descriptor> sessions; ///< SOCK_SEQPACKET
+    std::vector<bulkhead::client::Descriptor> displays; ///< SOCK_STREAM
+    QString calls;                                      ///< names of the calls that came, for order
 public slots:
     QVariantMap Describe() { return description; }
     QDBusObjectPath Start(const QVariantMap& options);
@@ -84,6 +86,9 @@ public slots:
     qulonglong Exec(const QStringList& argv, const QVariantMap& options, QDBusUnixFileDescriptor& control,
                     QDBusUnixFileDescriptor& input, QDBusUnixFileDescriptor& output, QDBusUnixFileDescriptor& error);
     QVariantMap Status() { return {}; }
+    /// The other ends are in `sessions` and `displays`; the test plays what is behind them.
+    QDBusUnixFileDescriptor OpenSession(const QVariantMap& options);
+    QDBusUnixFileDescriptor OpenDisplay(const QVariantMap& options);
 signals:
     void StateChanged(const QString& state);
 
