@@ -16,7 +16,7 @@ function(bulkhead_install destination)
     endforeach()
 endfunction()
 
-bulkhead_install("${CMAKE_INSTALL_BINDIR}" bulkhead)
+bulkhead_install("${CMAKE_INSTALL_BINDIR}" bulkhead bulkhead-viewer)
 bulkhead_install("${CMAKE_INSTALL_SBINDIR}" bulkheadd)
 bulkhead_install("libexec/bulkhead" bulkhead-channel bulkhead-build bulkhead-agent bulkhead-session bulkhead-reaper)
 

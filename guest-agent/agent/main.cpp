@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // bulkhead-agent: the first process of a domain (as /init), which becomes systemd in some; there with --unit a service.
 // With --connect-fd an ordinary process for tests.
+#include "agent/accounts.hpp"
 #include "agent/boot.hpp"
 #include "agent/connections.hpp"
 #include "agent/guest_system.hpp"
+#include "agent/session_bridge.hpp"
 #include "agent/small_file.hpp"
 #include "agent/transport.hpp"
 
@@ -11,6 +13,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <fcntl.h>
@@ -70,11 +73,29 @@ struct Duties {
     std::function<void(const std::string&)> report; ///< lines for whoever looks into the guest
 };
 
+/// Where bulkhead-session connects: of a machine in its usual place, for the domain's user; of an ordinary process
+/// where its environment says, for whoever runs it.
+Result<SessionSocket> openSessionSocket(const System& system) {
+    if (!system.canChangeAccount()) {
+        const char* const path = std::getenv("BULKHEAD_SESSION_SOCKET");
+        return path == nullptr ? fail(ErrorCode::NotFound, "No socket for a session is named")
+                               : listenForSession(path, ::getuid(), ::getgid());
+    }
+    const auto user = systemAccount("user");
+    return listenForSession("/run/bulkhead/session.sock", user ? user->uid : 0, user ? user->gid : 0);
+}
+
 /// Serves until the line ends or a shutdown was asked for; then its grace.
 std::optional<std::chrono::milliseconds> serve(boot::Channel channel, bool isSerial, const protocol::Token& token,
                                                const Duties& duties) {
     EventLoop loop;
     const UniqueFd children = watchForChildren();
+    std::optional<SessionBridge> bridge;
+    if (auto socket = openSessionSocket(duties.system)) {
+        bridge.emplace(loop, std::move(*socket));
+    } else if (socket.error().code != ErrorCode::NotFound) {
+        duties.report("no window of this domain can be shown: " + socket.error().message);
+    }
     bool first = true;
     Connections host({.loop = loop,
                       .system = duties.system,
@@ -85,7 +106,8 @@ std::optional<std::chrono::milliseconds> serve(boot::Channel channel, bool isSer
                                   loop.after(std::chrono::milliseconds(100), duties.lateWork);
                               }
                           },
-                      .report = duties.report},
+                      .report = duties.report,
+                      .bridge = bridge ? &*bridge : nullptr},
                      token);
     if (auto* const listener = std::get_if<Listener>(&channel)) {
         host.listen(std::move(*listener));

@@ -46,6 +46,7 @@ bool AgentLink::connectIfDue(Clock::time_point now) {
         return false;
     }
     m_socket = std::move(socket);
+    m_delay = kFirstDelay;
     m_reader = {};
     m_waiting.clear();
     return true;
@@ -61,7 +62,7 @@ void AgentLink::drop(const char* why) {
     }
     m_socket.reset();
     m_waiting.clear();
-    m_nextTry = Clock::now() + m_delay;
+    m_nextTry = Clock::now() + kFirstDelay; // the agent ends it when the host has no stream: it is there
 }
 
 void AgentLink::receive(const std::function<void(const Command&)>& onCommand) {
@@ -88,7 +89,6 @@ void AgentLink::receive(const std::function<void(const Command&)>& onCommand) {
                 drop("a message makes no sense");
                 return;
             }
-            m_delay = kFirstDelay; // it works
             onCommand(command);
         }
         if (m_reader.isBroken()) {

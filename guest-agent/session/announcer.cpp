@@ -9,8 +9,8 @@ namespace {
 
 /// The host launches one at a time; what is beyond this got no answer because nobody took any.
 constexpr std::size_t kMostLaunches = 64;
-/// Windows told of at once. A host shows fewer; whoever opens more only harms itself.
-constexpr std::size_t kMostWindows = 256;
+/// Windows told of at once, as many as the host keeps; others are told of when some of these went.
+constexpr std::size_t kMostWindows = 64;
 
 WindowChanged::Kind kindOf(Kind kind) {
     switch (kind) {
@@ -34,7 +34,8 @@ WindowChanged describeWindow(const Windows& windows, const Window& window, XWind
     WindowChanged changed;
     changed.set_window(window.number);
     changed.set_head(window.head.value_or(0));
-    const Size size = windows.headSizes().at(window.head.value_or(0)).value_or(Size{});
+    // Within the limits also where a device shows something else than it was asked for.
+    const Size size = clampToHead(windows.headSizes().at(window.head.value_or(0)).value_or(Size{}));
     changed.set_width(positive(size.width));
     changed.set_height(positive(size.height));
     changed.set_kind(kindOf(window.facts.kind));

@@ -121,9 +121,11 @@ void Session::obey(const Command& command) {
 }
 
 void Session::launch(const std::string& app) {
+    if (!isAppId(app)) {
+        return; // the host does not send such
+    }
     const auto file = findApp(m_places, app);
-    const int error = file ? startProgram({"gio", "launch", *file}) : ENOENT;
-    m_announcer.launched(isAppId(app) ? app : std::string(), error);
+    m_announcer.launched(app, file ? startProgram({"gio", "launch", *file}) : ENOENT);
 }
 
 void Session::wait() {
