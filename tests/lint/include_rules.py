@@ -31,13 +31,14 @@ MODULES = {
     "session": ("guest-agent/session", {"base", "protocol"}, set()),
     "client": ("app/client", set(), {"dbus/interfaces/exec_stream.hpp"}),
     "cli": ("app/cli", {"client", "policy"}, {"dbus/interfaces/exec_stream.hpp"}),
-    "gui": ("app/gui", {"client"}, {"dbus/interfaces/exec_stream.hpp"}),
-    "viewer": ("app/viewer", {"client"}, {"dbus/interfaces/exec_stream.hpp"}),
+    "widgets": ("app/widgets", {"client"}, set()),
+    "gui": ("app/gui", {"client", "widgets"}, {"dbus/interfaces/exec_stream.hpp", "dbus/interfaces/session_stream.hpp"}),
+    "viewer": ("app/viewer", {"client", "widgets"}, {"dbus/interfaces/session_stream.hpp"}),
 }
 # The composition root: files directly in daemon/ wire everything together.
 ROOT_FOLDER = "daemon"
 
-QT = {"client", "cli", "gui", "viewer"}
+QT = {"client", "cli", "widgets", "gui", "viewer"}
 # Library -> (pattern of its headers, pattern of its CMake names, modules that may use it). What is not listed is free.
 LIBRARIES = {
     "Qt": (r"^(Q[A-Z]\w*|Qt\w+/.*)$", r"^Qt6::", QT),
@@ -46,7 +47,7 @@ LIBRARIES = {
     "SQLite": (r"^sqlite3", r"(?i)sqlite", {"storage"}),
     "toml++": (r"^toml(\+\+|plusplus)", r"(?i)toml", {"config", "imaging"}),
     "protobuf": (r"^google/protobuf/|\.pb\.h$", r"protobuf", {"protocol", "agent", "session", "channel", "link"}),
-    "libseccomp": (r"^seccomp\.h$", r"seccomp", {"channel", "egress", "agent"}),
+    "libseccomp": (r"^seccomp\.h$", r"seccomp", {"channel", "egress", "agent", "viewer"}),
     "CLI11": (r"^CLI/", r"CLI11", {"cli"}),
     "nlohmann-json": (r"^nlohmann/", r"nlohmann", {"cli", "hypervisor", "storage", "imaging"}),
 }
