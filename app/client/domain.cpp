@@ -110,4 +110,22 @@ void Domain::exec(const QStringList& argv, const ExecOptions& options, Callback<
                      });
 }
 
+void Domain::openSession(Callback<std::shared_ptr<Descriptor>> done) {
+    using Stream = Outcome<std::shared_ptr<Descriptor>>;
+    auto* watcher = new QDBusPendingCallWatcher(m_proxy->OpenSession({}), m_proxy.get());
+    QObject::connect(watcher, &QDBusPendingCallWatcher::finished, m_proxy.get(),
+                     [done = std::move(done)](QDBusPendingCallWatcher* finished) {
+                         finished->deleteLater();
+                         const QDBusPendingReply<QDBusUnixFileDescriptor> reply = *finished;
+                         if (reply.isError()) {
+                             done(tl::unexpected<Failure>(failureFrom(reply.error())));
+                             return;
+                         }
+                         auto stream = std::make_shared<Descriptor>(take(reply.value()));
+                         done(stream->isOpen()
+                                  ? Stream(std::move(stream))
+                                  : Stream(failed(code::kHostFailure, "the message bus passed no descriptor along")));
+                     });
+}
+
 } // namespace bulkhead::client

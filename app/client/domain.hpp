@@ -57,6 +57,8 @@ public:
     void stop(bool force, std::optional<std::chrono::milliseconds> grace, Callback<QDBusObjectPath> done);
     void remove(bool force, Callback<QDBusObjectPath> done);
     void exec(const QStringList& argv, const ExecOptions& options, Callback<std::shared_ptr<ExecStreams>> done);
+    /// The descriptor of a session stream; see dbus/interfaces/session_stream.hpp.
+    void openSession(Callback<std::shared_ptr<Descriptor>> done);
 
 private:
     std::unique_ptr<DomainProxy> m_proxy;

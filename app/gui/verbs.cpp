@@ -43,8 +43,7 @@ Verbs::Verbs(client::DaemonLink& link, DomainModel& domains, JobModel& jobs, Tem
     });
 }
 
-void Verbs::act(const QString& path, Task task, const QString& title, const Begin& begin,
-                std::function<void()> then) {
+void Verbs::act(const QString& path, Task task, const QString& title, const Begin& begin, std::function<void()> then) {
     const auto* row = m_domains.find(path);
     client::Domain* domain = m_domains.proxy(path);
     if (row == nullptr || domain == nullptr || !mayBegin(row->task, task)) {
@@ -138,11 +137,11 @@ void Verbs::create(const QString& name, const client::CreateOptions& options, cl
     if (refuseWithoutDaemon(done)) {
         return;
     }
-    m_link.manager()->createDomain(
-        name, options, [this, done = std::move(done)](client::Outcome<QDBusObjectPath> path) {
-            m_domains.refresh();
-            done(path.map([](const QDBusObjectPath& made) { return made.path(); }));
-        });
+    m_link.manager()->createDomain(name, options,
+                                   [this, done = std::move(done)](client::Outcome<QDBusObjectPath> path) {
+                                       m_domains.refresh();
+                                       done(path.map([](const QDBusObjectPath& made) { return made.path(); }));
+                                   });
 }
 
 void Verbs::startDisposable(const client::DisposableOptions& options) {
@@ -169,8 +168,7 @@ void Verbs::startDisposable(const client::DisposableOptions& options) {
         m_jobs.follow(*job, tr("Starting a disposable"), [this, end](client::Outcome<QVariantMap> outcome) {
             end(outcome ? nullptr : &outcome.error());
             if (outcome) {
-                Q_EMIT disposableStarted(
-                    outcome->value(QStringLiteral("domain")).value<QDBusObjectPath>().path());
+                Q_EMIT disposableStarted(outcome->value(QStringLiteral("domain")).value<QDBusObjectPath>().path());
             }
         });
     });

@@ -2,10 +2,13 @@
 #pragma once
 
 #include "client/daemon_link.hpp"
+#include "client/domain.hpp"
 #include "client/manager.hpp"
 
 #include <QObject>
 #include <QString>
+
+#include <functional>
 
 namespace bulkhead::gui {
 

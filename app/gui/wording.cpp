@@ -5,6 +5,7 @@
 
 #include <QCoreApplication>
 #include <QLocale>
+#include <QRegularExpression>
 
 #include <array>
 #include <utility>
@@ -99,6 +100,15 @@ QString sentence(const client::Failure& failure) {
         text.append(QLatin1Char('.'));
     }
     return text;
+}
+
+QString shellWord(const QString& foreign) {
+    static const QRegularExpression kPlain(QStringLiteral("\\A[A-Za-z0-9_./-]+\\z"));
+    QString word = shown(foreign);
+    if (kPlain.match(word).hasMatch()) {
+        return word;
+    }
+    return QLatin1Char('\'') + word.replace(QLatin1Char('\''), QLatin1String("'\\''")) + QLatin1Char('\'');
 }
 
 QString bytesInWords(std::uint64_t bytes) {

@@ -23,6 +23,8 @@ QString kindInWords(const QString& kind);
 QString adviceFor(const client::Failure& failure);
 /// The message with a capital and a dot, as it stands in a banner.
 QString sentence(const client::Failure& failure);
+/// Foreign text as one word of a shell command that a person may copy.
+QString shellWord(const QString& foreign);
 /// "1.4 GiB".
 QString bytesInWords(std::uint64_t bytes);
 

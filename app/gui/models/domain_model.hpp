@@ -41,10 +41,9 @@ public:
         client::DomainInfo info;
         std::optional<client::GuestStatus> status;
         Task task = Task::None;
-        QString problem;                          ///< of the last act on it from here, for people; safe to show
-        std::unique_ptr<client::Domain> proxy;    ///< made when first needed
-        bool isAsking = false;                    ///< for its status
-
+        QString problem;                       ///< of the last act on it from here, for people; safe to show
+        std::unique_ptr<client::Domain> proxy; ///< made when first needed
+        bool isAsking = false;                 ///< for its status
     };
 
     explicit DomainModel(client::DaemonLink& link, QObject* parent = nullptr);

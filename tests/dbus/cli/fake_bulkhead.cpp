@@ -105,6 +105,27 @@ qulonglong FakeDomain::Exec(const QStringList& argv, const QVariantMap& options,
     return 7;
 }
 
+QVariantMap FakeDomain::Status() {
+    calls += "Status ";
+    return m_owner.failed(*this) ? QVariantMap() : status;
+}
+
+QDBusUnixFileDescriptor FakeDomain::OpenSession(const QVariantMap& options) {
+    calls += "OpenSession ";
+    lastOptions = options;
+    if (m_owner.failed(*this)) {
+        return {};
+    }
+    QDBusUnixFileDescriptor theirs;
+    std::tie(session, theirs) = socketPair(SOCK_SEQPACKET);
+    return theirs;
+}
+
+QDBusUnixFileDescriptor FakeDomain::OpenDisplay(const QVariantMap& /*options*/) {
+    sendErrorReply("org.bulkhead1.Error.NotFound", "this double has no screens");
+    return {};
+}
+
 QVariantMap FakeManager::Describe() {
     return m_owner.failed(*this) ? QVariantMap() : m_owner.managerDescription;
 }
@@ -115,10 +136,8 @@ bulkhead::client::ObjectDescriptions FakeManager::ListDomains(const QVariantMap&
     if (m_owner.failed(*this)) {
         return all;
     }
-    for (const char* name : {"work", "vault"}) {
-        if (const FakeDomain* domain = m_owner.domain(name)) {
-            all.insert(QDBusObjectPath(QString("/org/bulkhead1/domains/") + name), domain->description);
-        }
+    for (const QString& name : m_owner.domainNames()) {
+        all.insert(QDBusObjectPath("/org/bulkhead1/domains/" + name), m_owner.domain(name)->description);
     }
     return all;
 }
@@ -223,6 +242,27 @@ FakeDomain& FakeBulkhead::addDomain(const QString& name, const QString& kind) {
 FakeDomain* FakeBulkhead::domain(const QString& name) {
     const auto found = m_domains.find(name);
     return found == m_domains.end() ? nullptr : found->second.get();
+}
+
+void FakeBulkhead::removeDomain(const QString& name) {
+    m_connection.unregisterObject("/org/bulkhead1/domains/" + name);
+    m_domains.erase(name);
+    announce();
+}
+
+void FakeBulkhead::setState(const QString& name, const QString& state, const QString& reason) {
+    FakeDomain& changed = *m_domains.at(name);
+    changed.description["state"] = state;
+    changed.description["reason"] = reason;
+    emit changed.StateChanged(state);
+}
+
+QStringList FakeBulkhead::domainNames() const {
+    QStringList names;
+    for (const auto& [name, domain] : m_domains) {
+        names.append(name);
+    }
+    return names;
 }
 
 FakeJob& FakeBulkhead::prepareJob() {

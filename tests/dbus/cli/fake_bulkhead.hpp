@@ -76,6 +76,8 @@ public:
     QVariantMap description;
     QVariantMap lastOptions;
     QString calls; ///< names of the calls that came, for order
+    QVariantMap status;
+    bulkhead::client::Descriptor session; ///< our end of the last OpenSession
 public slots:
     QVariantMap Describe() { return description; }
     QDBusObjectPath Start(const QVariantMap& options);
@@ -83,7 +85,9 @@ public slots:
     QDBusObjectPath Remove(const QVariantMap& options);
     qulonglong Exec(const QStringList& argv, const QVariantMap& options, QDBusUnixFileDescriptor& control,
                     QDBusUnixFileDescriptor& input, QDBusUnixFileDescriptor& output, QDBusUnixFileDescriptor& error);
-    QVariantMap Status() { return {}; }
+    QVariantMap Status();
+    QDBusUnixFileDescriptor OpenSession(const QVariantMap& options);
+    QDBusUnixFileDescriptor OpenDisplay(const QVariantMap& options);
 signals:
     void StateChanged(const QString& state);
 
@@ -121,6 +125,13 @@ public:
 
     FakeDomain& addDomain(const QString& name, const QString& kind = "app");
     FakeDomain* domain(const QString& name);
+    /// Takes it away and tells of that.
+    void removeDomain(const QString& name);
+    /// Tells that domains came or went.
+    void announce() { emit m_manager->DomainsChanged(); }
+    /// Changes its state and tells of that.
+    void setState(const QString& name, const QString& state, const QString& reason = {});
+    [[nodiscard]] QStringList domainNames() const;
     /// The job that the next call which begins one gives out.
     FakeJob& prepareJob();
     /// That job, or one that has succeeded with `result`.
