@@ -5,6 +5,7 @@
 #include "config/config_probes.hpp"
 #include "config/file_definition_store.hpp"
 #include "core/services/cid_leases.hpp"
+#include "core/services/display_service.hpp"
 #include "core/services/doctor_service.hpp"
 #include "core/services/domain_service.hpp"
 #include "core/services/emulator_monitor.hpp"
@@ -185,7 +186,8 @@ int run(const Settings& settings) noexcept {
     imaging::ProcessTemplateBuilder builder({.program = settings.libexecDirectory / "bulkhead-build",
                                              .agent = settings.libexecDirectory / "bulkhead-agent",
                                              .workDirectory = settings.cacheDirectory / "build",
-                                             .user = settings.buildUser});
+                                             .user = settings.buildUser,
+                                             .session = settings.libexecDirectory / "bulkhead-session"});
 
     core::WorkerPool calls(kCallThreads);
     core::WorkerPool jobThreads(kJobThreads);
@@ -224,6 +226,7 @@ int run(const Settings& settings) noexcept {
                                  .links = links,
                                  .clock = clock},
                                 table, templates, lifecycle, jobs);
+    core::DisplayService displays(domains, hypervisor, links);
     hypervisor::LibvirtProbe libvirtProbe(libvirt, acceleration, {.uid = trialUid, .gid = imageGroup});
     link::ChannelProbe channelProbe(transport);
     imaging::DiskProbe diskProbe(settings.stateDirectory);
@@ -260,6 +263,7 @@ int run(const Settings& settings) noexcept {
                               .calls = calls,
                               .table = table,
                               .domains = domains,
+                              .displays = displays,
                               .lifecycle = lifecycle,
                               .templates = templates,
                               .doctor = doctor,

@@ -111,6 +111,9 @@ struct Grammar {
     DomainStartArguments domainStart;
     DomainStopArguments domainStop;
     DomainRemoveArguments domainRemove;
+    DomainAppsArguments domainApps;
+    DomainLaunchArguments domainLaunch;
+    DomainWindowsArguments domainWindows;
     TemplateListArguments templateList;
     TemplateShowArguments templateShow;
     TemplateBuildArguments templateBuild;
@@ -164,7 +167,8 @@ struct Grammar {
     }
 
     void addDomain() {
-        CLI::App* noun = app.add_subcommand("domain", "Create, see, start, stop and remove domains");
+        CLI::App* noun =
+            app.add_subcommand("domain", "Create, see, start, stop and remove domains, and open their apps");
         noun->require_subcommand(0, 1);
 
         CLI::App* verb = addVerb(noun, "create", "Create a domain whose home is kept", domainCreate.json);
@@ -202,6 +206,20 @@ struct Grammar {
         addText(verb, "NAME", domainRemove.name, "", "The domain")->required();
         verb->add_flag("--force", domainRemove.force, "Even while it runs");
         verbs.emplace_back(verb, [this] { return Invocation(domainRemove); });
+
+        verb = addVerb(noun, "apps", "List the apps of a domain, which is started if it does not run", domainApps.json);
+        addText(verb, "NAME", domainApps.name, "", "The domain")->required();
+        verbs.emplace_back(verb, [this] { return Invocation(domainApps); });
+
+        verb = addVerb(noun, "launch", "Start an app in a domain and show its windows", domainLaunch.json);
+        addText(verb, "NAME", domainLaunch.name, "", "The domain")->required();
+        addText(verb, "APP", domainLaunch.app, "", "The app, as \"apps\" lists it")->required();
+        verb->add_flag("--no-viewer", domainLaunch.noViewer, "Do not show its windows");
+        verbs.emplace_back(verb, [this] { return Invocation(domainLaunch); });
+
+        verb = addVerb(noun, "windows", "List the windows that are open in a domain", domainWindows.json);
+        addText(verb, "NAME", domainWindows.name, "", "The domain")->required();
+        verbs.emplace_back(verb, [this] { return Invocation(domainWindows); });
     }
 
     void addTemplate() {

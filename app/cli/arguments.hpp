@@ -55,6 +55,20 @@ struct DomainRemoveArguments {
     bool force = false;
     bool json = false;
 };
+struct DomainAppsArguments {
+    std::string name;
+    bool json = false;
+};
+struct DomainLaunchArguments {
+    std::string name;
+    std::string app;
+    bool noViewer = false;
+    bool json = false;
+};
+struct DomainWindowsArguments {
+    std::string name;
+    bool json = false;
+};
 struct TemplateListArguments {
     bool json = false;
 };
@@ -74,7 +88,8 @@ struct DoctorArguments {
 };
 
 using Invocation = std::variant<RunArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments,
-                                DomainStartArguments, DomainStopArguments, DomainRemoveArguments, TemplateListArguments,
+                                DomainStartArguments, DomainStopArguments, DomainRemoveArguments, DomainAppsArguments,
+                                DomainLaunchArguments, DomainWindowsArguments, TemplateListArguments,
                                 TemplateShowArguments, TemplateBuildArguments, DoctorArguments>;
 
 /// A command line that is done once it is read: --help and --version (status 0, `text` for standard output), or a

@@ -14,6 +14,9 @@ int listDomains(const DomainListArguments& arguments, Session& session);
 int showDomain(const DomainShowArguments& arguments, Session& session);
 int startDomain(const DomainStartArguments& arguments, Session& session);
 int stopDomain(const DomainStopArguments& arguments, Session& session);
+int listApps(const DomainAppsArguments& arguments, Session& session);
+int launchApp(const DomainLaunchArguments& arguments, Session& session);
+int listWindows(const DomainWindowsArguments& arguments, Session& session);
 int removeDomain(const DomainRemoveArguments& arguments, Session& session);
 
 int listTemplates(const TemplateListArguments& arguments, Session& session);

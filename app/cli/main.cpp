@@ -47,6 +47,9 @@ struct Dispatch {
     int operator()(const DomainStartArguments& a) const { return withSession(startDomain, a, interrupts); }
     int operator()(const DomainStopArguments& a) const { return withSession(stopDomain, a, interrupts); }
     int operator()(const DomainRemoveArguments& a) const { return withSession(removeDomain, a, interrupts); }
+    int operator()(const DomainAppsArguments& a) const { return withSession(listApps, a, interrupts); }
+    int operator()(const DomainLaunchArguments& a) const { return withSession(launchApp, a, interrupts); }
+    int operator()(const DomainWindowsArguments& a) const { return withSession(listWindows, a, interrupts); }
     int operator()(const TemplateListArguments& a) const { return withSession(listTemplates, a, interrupts); }
     int operator()(const TemplateShowArguments& a) const { return withSession(showTemplate, a, interrupts); }
     int operator()(const TemplateBuildArguments& a) const { return withSession(buildTemplate, a, interrupts); }

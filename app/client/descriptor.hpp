@@ -27,6 +27,8 @@ public:
 
     [[nodiscard]] int get() const { return m_fd; }
     [[nodiscard]] bool isOpen() const { return m_fd >= 0; }
+    /// Gives it to the caller, who closes it.
+    [[nodiscard]] int release() { return std::exchange(m_fd, -1); }
     void close() {
         if (m_fd >= 0) {
             ::close(m_fd);

@@ -17,6 +17,26 @@ Descriptor take(QDBusUnixFileDescriptor descriptor) {
     return Descriptor(descriptor.takeFileDescriptor());
 }
 
+using SharedDescriptor = std::shared_ptr<Descriptor>;
+
+/// For the methods that answer with one descriptor.
+void takeDescriptor(const QDBusPendingCall& call, QObject* context, Callback<SharedDescriptor> done) {
+    auto* watcher = new QDBusPendingCallWatcher(call, context);
+    QObject::connect(watcher, &QDBusPendingCallWatcher::finished, context,
+                     [done = std::move(done)](QDBusPendingCallWatcher* finished) {
+                         finished->deleteLater();
+                         const QDBusPendingReply<QDBusUnixFileDescriptor> reply = *finished;
+                         if (reply.isError()) {
+                             done(tl::unexpected<Failure>(failureFrom(reply.error())));
+                             return;
+                         }
+                         auto descriptor = std::make_shared<Descriptor>(take(reply.value()));
+                         done(descriptor->isOpen()
+                                  ? Outcome<SharedDescriptor>(std::move(descriptor))
+                                  : failed(code::kHostFailure, "the message bus passed no descriptor along"));
+                     });
+}
+
 QVariantMap optionsFrom(const ExecOptions& exec) {
     QVariantMap options;
     if (!exec.user.isEmpty()) {
@@ -84,6 +104,14 @@ void Domain::remove(bool force, Callback<QDBusObjectPath> done) {
     whenDone(m_proxy->Remove(options), m_proxy.get(), std::move(done), pathOf);
 }
 
+void Domain::openSession(Callback<std::shared_ptr<Descriptor>> done) {
+    takeDescriptor(m_proxy->OpenSession({}), m_proxy.get(), std::move(done));
+}
+
+void Domain::openDisplay(Callback<std::shared_ptr<Descriptor>> done) {
+    takeDescriptor(m_proxy->OpenDisplay({}), m_proxy.get(), std::move(done));
+}
+
 void Domain::exec(const QStringList& argv, const ExecOptions& options, Callback<std::shared_ptr<ExecStreams>> done) {
     using Streams = Outcome<std::shared_ptr<ExecStreams>>;
     auto* watcher = new QDBusPendingCallWatcher(m_proxy->Exec(argv, optionsFrom(options)), m_proxy.get());
@@ -107,24 +135,6 @@ void Domain::exec(const QStringList& argv, const ExecOptions& options, Callback<
                          done(complete
                                   ? Streams(std::move(streams))
                                   : Streams(failed(code::kHostFailure, "the message bus passed no descriptors along")));
-                     });
-}
-
-void Domain::openSession(Callback<std::shared_ptr<Descriptor>> done) {
-    using Stream = Outcome<std::shared_ptr<Descriptor>>;
-    auto* watcher = new QDBusPendingCallWatcher(m_proxy->OpenSession({}), m_proxy.get());
-    QObject::connect(watcher, &QDBusPendingCallWatcher::finished, m_proxy.get(),
-                     [done = std::move(done)](QDBusPendingCallWatcher* finished) {
-                         finished->deleteLater();
-                         const QDBusPendingReply<QDBusUnixFileDescriptor> reply = *finished;
-                         if (reply.isError()) {
-                             done(tl::unexpected<Failure>(failureFrom(reply.error())));
-                             return;
-                         }
-                         auto stream = std::make_shared<Descriptor>(take(reply.value()));
-                         done(stream->isOpen()
-                                  ? Stream(std::move(stream))
-                                  : Stream(failed(code::kHostFailure, "the message bus passed no descriptor along")));
                      });
 }
 

@@ -56,9 +56,11 @@ public:
     void start(Callback<QDBusObjectPath> done);
     void stop(bool force, std::optional<std::chrono::milliseconds> grace, Callback<QDBusObjectPath> done);
     void remove(bool force, Callback<QDBusObjectPath> done);
-    void exec(const QStringList& argv, const ExecOptions& options, Callback<std::shared_ptr<ExecStreams>> done);
-    /// The descriptor of a session stream; see dbus/interfaces/session_stream.hpp.
+    /// The domain's windows and apps; see dbus/interfaces/session_stream.hpp.
     void openSession(Callback<std::shared_ptr<Descriptor>> done);
+    /// One connection to its SPICE server; a client needs one for each channel.
+    void openDisplay(Callback<std::shared_ptr<Descriptor>> done);
+    void exec(const QStringList& argv, const ExecOptions& options, Callback<std::shared_ptr<ExecStreams>> done);
 
 private:
     std::unique_ptr<DomainProxy> m_proxy;

@@ -31,9 +31,10 @@ ViewerLauncher::ViewerLauncher(QString program, QObject* parent)
 ViewerLauncher::~ViewerLauncher() = default;
 
 QString ViewerLauncher::ensure(const QString& domainName) {
-    if (m_running.contains(domainName)) {
-        return {};
-    }
+    return m_running.contains(domainName) ? QString() : present(domainName);
+}
+
+QString ViewerLauncher::present(const QString& domainName) {
     const QString program = m_program.isEmpty() ? findViewer() : m_program;
     qint64 pid = 0;
     if (program.isEmpty() || !QProcess::startDetached(program, {domainName}, QString(), &pid)) {
@@ -41,8 +42,8 @@ QString ViewerLauncher::ensure(const QString& domainName) {
     }
     auto process =
         std::make_shared<client::Descriptor>(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0U)));
-    if (!process->isOpen()) {
-        return {}; // it has ended already
+    if (!process->isOpen() || m_running.contains(domainName)) {
+        return {}; // it has ended already, or will soon
     }
     auto* end = new QSocketNotifier(process->get(), QSocketNotifier::Read, this);
     m_running.insert(domainName, end);

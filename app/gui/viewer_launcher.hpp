@@ -17,8 +17,10 @@ public:
     ~ViewerLauncher() override;
 
     /// Starts the viewer of that domain unless one that we started runs. Returns what went wrong, for people; empty
-    /// when nothing did. (A viewer that somebody else started takes over from ours by itself.)
+    /// when nothing did. (Of two viewers of a domain the second leaves by itself.)
     QString ensure(const QString& domainName);
+    /// The same, and brings the windows to the front: a viewer that finds another running asks that one to.
+    QString present(const QString& domainName);
 
 private:
     QString m_program;

@@ -64,9 +64,31 @@ std::string hex(char32_t value, std::string_view prefix, std::string_view suffix
     return std::string(prefix) + digits + std::string(suffix);
 }
 
-} // namespace
+/// What stands for one character (nullopt: one byte that begins none) in the result; `original`: its own bytes.
+using Replace = std::string (*)(const std::optional<Decoded>& decoded, std::string_view original);
 
-std::string escapeUntrusted(std::string_view text, std::size_t maxBytes) {
+std::string escaped(const std::optional<Decoded>& decoded, std::string_view original) {
+    if (!decoded) {
+        return hex(static_cast<std::uint8_t>(original[0]), "\\x", "", 2);
+    }
+    if (decoded->codePoint == U'\\') {
+        return "\\\\";
+    }
+    if (isHidden(decoded->codePoint)) {
+        return decoded->codePoint < 0x100 ? hex(decoded->codePoint, "\\x", "", 2)
+                                          : hex(decoded->codePoint, "\\u{", "}", 4);
+    }
+    return std::string(original);
+}
+
+std::string cleaned(const std::optional<Decoded>& decoded, std::string_view original) {
+    if (decoded && (decoded->codePoint < 0x20 || (decoded->codePoint >= 0x7F && decoded->codePoint <= 0x9F))) {
+        return " ";
+    }
+    return !decoded || isHidden(decoded->codePoint) ? "\uFFFD" : std::string(original);
+}
+
+std::string replaceEach(std::string_view text, std::size_t maxBytes, Replace replace) {
     constexpr std::string_view kCut = "…";
     std::string out;
     std::size_t cutAt = 0; // the longest prefix of whole characters behind which "…" still fits
@@ -75,21 +97,8 @@ std::string escapeUntrusted(std::string_view text, std::size_t maxBytes) {
             cutAt = out.size();
         }
         const auto decoded = decodeUtf8(text);
-        std::string piece;
-        std::size_t used = 1;
-        if (!decoded) {
-            piece = hex(static_cast<std::uint8_t>(text[0]), "\\x", "", 2);
-        } else {
-            used = decoded->length;
-            if (decoded->codePoint == U'\\') {
-                piece = "\\\\";
-            } else if (isHidden(decoded->codePoint)) {
-                piece = decoded->codePoint < 0x100 ? hex(decoded->codePoint, "\\x", "", 2)
-                                                   : hex(decoded->codePoint, "\\u{", "}", 4);
-            } else {
-                piece = std::string(text.substr(0, used));
-            }
-        }
+        const std::size_t used = decoded ? decoded->length : 1;
+        const std::string piece = replace(decoded, text.substr(0, used));
         if (out.size() + piece.size() > maxBytes) {
             out.resize(cutAt);
             out += kCut;
@@ -99,6 +108,16 @@ std::string escapeUntrusted(std::string_view text, std::size_t maxBytes) {
         text.remove_prefix(used);
     }
     return out;
+}
+
+} // namespace
+
+std::string escapeUntrusted(std::string_view text, std::size_t maxBytes) {
+    return replaceEach(text, maxBytes, escaped);
+}
+
+std::string cleanUntrusted(std::string_view text, std::size_t maxBytes) {
+    return replaceEach(text, maxBytes, cleaned);
 }
 
 bool isValidUtf8(std::string_view text) {

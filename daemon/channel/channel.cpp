@@ -33,6 +33,7 @@ Channel::Channel(std::string instance, Descriptors descriptors, const protocol::
     , m_session(protocol::Role::Host, token, fillRandom, *this)
     , m_execs(m_session, m_poller,
               [this](std::uint64_t id, const Exec::Outcome& outcome) { onExecFinished(id, outcome); })
+    , m_sessions(m_session, m_poller)
     , m_daemon(m_poller, std::move(descriptors.listener), *this)
     , m_transport(m_poller, std::move(descriptors.guest), m_session, [this](Transport::Ended ended) {
         lose(ended.violation == Violation::None ? LostReason::EndOfFile : LostReason::Violation, ended.violation,
@@ -68,6 +69,7 @@ void Channel::turn(TimePoint now) {
         m_control->turn(now);
     }
     m_execs.turn(now);
+    m_sessions.turn(now);
     m_transport.flush();
     // What has been written made room: clients that waited for it are read on.
     m_execs.turn(now);
@@ -98,7 +100,7 @@ void Channel::watchGuest(TimePoint now) {
 }
 
 TimePoint Channel::nextDeadline() const {
-    TimePoint next = std::min(m_execs.nextDeadline(), m_liveness.nextDeadline());
+    TimePoint next = std::min({m_execs.nextDeadline(), m_sessions.nextDeadline(), m_liveness.nextDeadline()});
     if (!m_session.isReady()) {
         next = std::min(next, m_nextReset);
     }
@@ -144,17 +146,30 @@ void Channel::onStreamOpened(StreamId /*stream*/) {} // a guest's event
 void Channel::onWritable(StreamId /*stream*/) {}     // turn() asks writable() instead, once for all
 
 void Channel::onData(StreamId stream, std::span<const std::byte> bytes) {
-    if (m_violation == Violation::None) {
+    if (m_violation != Violation::None) {
+        return;
+    }
+    if (m_sessions.owns(stream)) {
+        note(m_sessions.onData(bytes));
+    } else {
         note(m_control && m_control->stream() == stream ? m_control->onData(bytes) : m_execs.onData(stream, bytes));
     }
 }
 
 void Channel::onPeerFinished(StreamId stream) {
+    if (m_sessions.owns(stream)) {
+        m_sessions.onStreamEnded(Clock::now());
+        return;
+    }
     // The control stream lives as long as the session.
     note(m_control && m_control->stream() == stream ? Violation::BadMessage : m_execs.onPeerFinished(stream));
 }
 
 void Channel::onStreamReset(StreamId stream) {
+    if (m_sessions.owns(stream)) {
+        m_sessions.onStreamEnded(Clock::now());
+        return;
+    }
     note(m_control && m_control->stream() == stream ? Violation::BadMessage : m_execs.onStreamReset(stream));
 }
 
@@ -196,6 +211,9 @@ void Channel::onDaemonRecord(const ToChannel& record, std::string_view rest) {
         }
         return;
     }
+    case ToChannelKind::OpenSession:
+        openSession(record);
+        return;
     case ToChannelKind::Close:
         log::info("the daemon ends the channel", {{"INSTANCE", m_instance}});
         m_isOver = true;
@@ -210,6 +228,20 @@ void Channel::refuse(std::uint64_t request, RefusedReason reason) {
     record.a = static_cast<std::uint32_t>(reason);
     record.request = request;
     m_daemon.send(record);
+}
+
+void Channel::openSession(const ToChannel& record) {
+    auto client = isReady() ? m_sessions.connect() : tl::unexpected(RefusedReason::NotReady);
+    if (!client) {
+        refuse(record.request, client.error());
+        return;
+    }
+    FromChannel opened;
+    opened.kind = FromChannelKind::SessionOpened;
+    opened.request = record.request;
+    std::vector<UniqueFd> fds;
+    fds.push_back(std::move(*client));
+    m_daemon.send(opened, std::move(fds));
 }
 
 void Channel::startExec(const ToChannel& record, std::string_view request) {
@@ -246,6 +278,8 @@ void Channel::onExecFinished(std::uint64_t id, const Exec::Outcome& outcome) {
 void Channel::onGuestHello(const GuestHello& hello) {
     m_execs.setGuestClosesOutput(std::ranges::find(hello.features, protocol::kFeatureCloseOutput) !=
                                  hello.features.end());
+    m_sessions.setGuestHasSessions(std::ranges::find(hello.features, protocol::kFeatureSession) !=
+                                   hello.features.end());
     log::info("the guest is ready", {{"INSTANCE", m_instance}, {"AGENT", hello.agentVersion}});
     sendReady();
 }

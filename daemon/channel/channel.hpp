@@ -5,6 +5,7 @@
 #include "channel/exec_table.hpp"
 #include "channel/guest_control.hpp"
 #include "channel/liveness.hpp"
+#include "channel/session_hub.hpp"
 #include "channel/transport.hpp"
 
 #include <optional>
@@ -46,6 +47,7 @@ private:
     void watchGuest(TimePoint now);
     [[nodiscard]] TimePoint nextDeadline() const;
     [[nodiscard]] bool isReady() const { return m_control && m_control->isReady(); }
+    void openSession(const ToChannel& record);
     void startExec(const ToChannel& record, std::string_view request);
     void onExecFinished(std::uint64_t id, const Exec::Outcome& outcome);
     void refuse(std::uint64_t request, RefusedReason reason);
@@ -59,6 +61,7 @@ private:
     Poller m_poller;
     protocol::Session m_session;
     ExecTable m_execs;
+    SessionHub m_sessions;
     std::optional<GuestControl> m_control;
     DaemonLink m_daemon;
     Transport m_transport;

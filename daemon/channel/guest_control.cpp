@@ -46,6 +46,7 @@ std::optional<RefusedReason> GuestControl::request(const DaemonRequest& request)
         message.mutable_set_clock()->set_realtime_ns(request.argument);
         break;
     case ToChannelKind::Exec:
+    case ToChannelKind::OpenSession:
     case ToChannelKind::Close:
         return RefusedReason::BadRequest;
     }

@@ -3,6 +3,7 @@
 
 #include "base/log.hpp"
 #include "base/result.hpp"
+#include "core/services/display_service.hpp"
 #include "core/services/doctor_service.hpp"
 #include "core/services/domain_service.hpp"
 #include "core/services/job_service.hpp"
@@ -54,6 +55,7 @@ struct BusContext {
     core::WorkerPool& calls; ///< for the blocking part of method calls
     core::DomainTable& table;
     core::DomainService& domains;
+    core::DisplayService& displays;
     core::LifecycleService& lifecycle;
     core::TemplateService& templates;
     core::DoctorService& doctor;

@@ -20,6 +20,8 @@ sdbus::UnixFd handOver(UniqueFd fd) {
     return {fd.release(), sdbus::adopt_fd};
 }
 
+const auto kSendDescriptor = [](const auto& reply, UniqueFd fd) { reply.returnResults(handOver(std::move(fd))); };
+
 } // namespace
 
 DomainObject::DomainObject(sdbus::IConnection& connection, const BusContext& context, const DomainId& id)
@@ -127,6 +129,24 @@ void DomainObject::Status(sdbus::Result<Options>&& result) {
             return context.domains.status(caller, id).map(describeStatus);
         },
         [](const auto& reply, const Options& status) { reply.returnResults(status); });
+}
+
+void DomainObject::OpenDisplay(sdbus::Result<sdbus::UnixFd>&& result, Options options) {
+    const auto caller = admit("OpenDisplay");
+    finishReading(OptionReader(options));
+    m_context.answer(
+        caller, std::move(result),
+        [&context = m_context, caller, id = m_id] { return context.displays.openDisplay(caller, id); },
+        kSendDescriptor);
+}
+
+void DomainObject::OpenSession(sdbus::Result<sdbus::UnixFd>&& result, Options options) {
+    const auto caller = admit("OpenSession");
+    finishReading(OptionReader(options));
+    m_context.answer(
+        caller, std::move(result),
+        [&context = m_context, caller, id = m_id] { return context.displays.openSession(caller, id); },
+        kSendDescriptor);
 }
 
 } // namespace bulkhead::dbus

@@ -27,6 +27,8 @@ private:
     void Exec(sdbus::Result<std::uint64_t, sdbus::UnixFd, sdbus::UnixFd, sdbus::UnixFd, sdbus::UnixFd>&& result,
               std::vector<std::string> argv, Options options) override;
     void Status(sdbus::Result<Options>&& result) override;
+    void OpenDisplay(sdbus::Result<sdbus::UnixFd>&& result, Options options) override;
+    void OpenSession(sdbus::Result<sdbus::UnixFd>&& result, Options options) override;
 
     const BusContext& m_context;
     DomainId m_id;

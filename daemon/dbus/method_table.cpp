@@ -28,6 +28,8 @@ constexpr std::array kTable{
     MethodRow{kDomain, "Remove", Action::UseOwn},
     MethodRow{kDomain, "Exec", Action::UseOwn},
     MethodRow{kDomain, "Status", Action::UseOwn},
+    MethodRow{kDomain, "OpenDisplay", Action::UseOwn},
+    MethodRow{kDomain, "OpenSession", Action::UseOwn},
     MethodRow{kJob, "Describe", Action::UseOwn},
     MethodRow{kJob, "Cancel", Action::UseOwn},
 };

@@ -322,4 +322,25 @@ Status LibvirtHypervisor::resume(const InstanceId& id) {
     });
 }
 
+Result<UniqueFd> LibvirtHypervisor::openDisplay(const InstanceId& instance) {
+    return m_connection.repeatable([&instance](virConnect* connection) -> Result<UniqueFd> {
+        const auto domain = lookUp(connection, instance, "open the display of");
+        if (!domain) {
+            return fail(domain.error());
+        }
+        const int fd = virDomainOpenGraphicsFD(domain->get(), 0, 0);
+        if (fd >= 0) {
+            return UniqueFd(fd);
+        }
+        // libvirt's word for "this machine has no graphics device".
+        const virError* const error = virGetLastError();
+        if (error != nullptr && (error->code == VIR_ERR_INTERNAL_ERROR || error->code == VIR_ERR_CONFIG_UNSUPPORTED ||
+                                 error->code == VIR_ERR_INVALID_ARG)) {
+            return fail(ErrorCode::WrongState,
+                        fmt::format("it has no display ({})", error->message != nullptr ? error->message : "?"));
+        }
+        return fail(lastLibvirtError(aboutInstance("open the display of", instance)));
+    });
+}
+
 } // namespace bulkhead::hypervisor

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/ports/displays.hpp"
 #include "core/ports/hypervisor.hpp"
 #include "core/services/uid_leases.hpp"
 #include "hypervisor/domain_xml.hpp"
@@ -35,7 +36,7 @@ struct LibvirtHypervisorOptions {
 /// core::Hypervisor over libvirtd. All calls may block for as long as libvirtd takes; a libvirtd that hangs fails them
 /// with Unavailable after half a minute. A libvirtd that was restarted or killed in between is not noticed by the
 /// caller.
-class LibvirtHypervisor final : public core::Hypervisor {
+class LibvirtHypervisor final : public core::Hypervisor, public core::Displays {
 public:
     /// `connection` must outlive this.
     explicit LibvirtHypervisor(LibvirtConnection& connection, LibvirtHypervisorOptions options = {});
@@ -53,6 +54,8 @@ public:
     /// Without those whose process has ended already. `pid` is 0 while libvirt is starting it.
     Result<std::vector<core::ObservedInstance>> list() override;
     Status resume(const InstanceId& id) override;
+
+    Result<UniqueFd> openDisplay(const InstanceId& instance) override;
 
 private:
     class Ending;

@@ -234,6 +234,7 @@ bool ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> 
     case FromChannelKind::ExecAccepted:
     case FromChannelKind::Refused:
     case FromChannelKind::Status:
+    case FromChannelKind::SessionOpened:
     case FromChannelKind::Done: {
         const std::lock_guard lock(m_mutex);
         // An answer that nobody waits for any more (it timed out) is dropped, and its descriptors are closed.

@@ -289,6 +289,23 @@ Result<core::ExecStreams> ChannelLinks::exec(const InstanceId& instance, const c
     return streams;
 }
 
+Result<UniqueFd> ChannelLinks::openSession(const InstanceId& instance) {
+    auto connection = find(instance);
+    if (!connection) {
+        return fail(connection.error());
+    }
+    auto answer = (*connection)->ask({.kind = ToChannelKind::OpenSession}, {}, kAnswerTimeout);
+    if (!answer) {
+        return answer.error().code == ErrorCode::InvalidArgument
+                   ? fail(ErrorCode::WrongState, "its template has no desktop, so there are no windows")
+                   : fail(answer.error());
+    }
+    if (answer->record.kind != FromChannelKind::SessionOpened || answer->descriptors.size() != 1) {
+        return fail(ErrorCode::HostFailure, "the channel process gave a wrong answer");
+    }
+    return std::move(answer->descriptors[0]);
+}
+
 Result<core::GuestStatus> ChannelLinks::status(const InstanceId& instance) {
     auto connection = find(instance);
     if (!connection) {

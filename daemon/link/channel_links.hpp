@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/ports/displays.hpp"
 #include "core/ports/guest_links.hpp"
 #include "link/channel_connection.hpp"
 #include "link/link_records.hpp"
@@ -21,7 +22,7 @@ namespace bulkhead::link {
 /// GuestLinks over bulkhead-channel processes. A channel process outlives the daemon: its control socket lies at
 /// RUNTIME/channels/INSTANCE.sock, and a later daemon connects there again. Beside it lies what the link was opened
 /// with (LinkRecords), so that a lost one can be made anew.
-class ChannelLinks final : public core::GuestLinks {
+class ChannelLinks final : public core::GuestLinks, public core::GuestSessions {
 public:
     struct Places {
         std::filesystem::path program; ///< bulkhead-channel
@@ -40,6 +41,8 @@ public:
     Status shutdown(const InstanceId& instance, std::chrono::milliseconds grace) override;
     void close(const InstanceId& instance) override;
     unsigned runningExecs(const InstanceId& instance) override;
+
+    Result<UniqueFd> openSession(const InstanceId& instance) override;
 
 private:
     // Shared: a call may wait on a connection while another thread closes it.

@@ -32,6 +32,7 @@ constexpr std::size_t kMaxFeatureName = 64;
 
 /// Names in Control.features and Hello.features.
 constexpr const char* kFeatureCloseOutput = "close-output";
+constexpr const char* kFeatureSession = "session"; ///< takes a stream of kind session
 
 /// AF_VSOCK port on which the agent listens.
 constexpr std::uint32_t kVsockPort = 1914;

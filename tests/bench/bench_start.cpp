@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts and the channel's throughput, on real guests in a private host. Medians of a few runs: the machine is shared.
-#include "e2e/e2e_support.hpp"
+// Starts, on real guests in a private host. Medians of a few runs: the machine is shared.
+#include "bench/bench_support.hpp"
 #include "unit/agent/host_client.hpp"
 
 #include <QFile>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <functional>
 #include <stdexcept>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -18,36 +15,7 @@ namespace {
 
 using namespace bulkhead;
 using namespace bulkhead::e2e;
-
-double secondsOf(const std::function<void()>& act) {
-    const auto begin = std::chrono::steady_clock::now();
-    act();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
-
-Outcome must(const QStringList& command, const QByteArray& input = {}) {
-    auto outcome = run(command, input);
-    if (outcome.status != 0) {
-        throw std::runtime_error(command.join(' ').toStdString() + ": " + outcome.text().toStdString());
-    }
-    return outcome;
-}
-
-void print(const char* name, double value, const char* unit, const std::string& ratio = {}) {
-    std::printf("%s: %.3f %s%s\n", name, value, unit, ratio.empty() ? "" : (" (" + ratio + ")").c_str());
-    std::fflush(stdout);
-}
-
-std::string ratioTo(double value, double other, const char* what) {
-    char text[120];
-    std::snprintf(text, sizeof text, "%.2f of %s", value / other, what);
-    return text;
-}
+using namespace bulkhead::bench;
 
 /// The same machine without the daemon: the XML of a running domain with files of its own, created by virsh; until the
 /// agent has proved itself.
@@ -94,38 +62,6 @@ double bareStart() {
     return seconds;
 }
 
-/// Both ways, over each transport that this host has, in the same run.
-void measureChannel() {
-    constexpr double kMiBytes = 200;
-    const auto throughput = [&](const QString& command) {
-        std::vector<double> rates;
-        for (int i = 0; i < 3; ++i) {
-            rates.push_back(kMiBytes / secondsOf([&] { must({"sh", "-c", command}); }));
-        }
-        return median(rates);
-    };
-    QStringList transports{"virtio-serial"};
-    // Opening it loads the kernel's module.
-    if (QFile device("/dev/vhost-vsock"); device.open(QIODevice::ReadWrite | QIODevice::Unbuffered)) {
-        transports << "vsock";
-    }
-    for (const auto& transport : transports) {
-        must({"bulkhead", "domain", "stop", "bench"});
-        must({"ph-daemon", "stop"});
-        must({"ph-daemon", "start", "--transport=" + transport});
-        must({"bulkhead", "domain", "start", "bench"});
-        const double inside =
-            throughput("bulkhead run --domain bench -- sh -c 'head -c 200M /dev/zero | cat >/dev/null'");
-        const double out = throughput("bulkhead run --domain bench -- head -c 200M /dev/zero >/dev/null");
-        const double in = throughput("head -c 200M /dev/zero | bulkhead run --domain bench -- sh -c 'cat >/dev/null'");
-        const auto name = transport.toStdString();
-        print(("channel over " + name + ", guest to host").c_str(), out, "MiB/s",
-              ratioTo(out, inside, "a pipe inside the guest"));
-        print(("channel over " + name + ", host to guest").c_str(), in, "MiB/s",
-              ratioTo(in, inside, "a pipe inside the guest"));
-    }
-}
-
 void measure() {
     constexpr int kRuns = 5;
     // The bare machine is spoken to over its socket.
@@ -159,7 +95,6 @@ void measure() {
     print("run in a running domain -- true", median(warm) * 1000, "ms",
           ratioTo(median(warm), coldStart, "the cold start"));
 
-    measureChannel();
     must({"bulkhead", "domain", "stop", "bench"});
     must({"bulkhead", "domain", "rm", "--force", "bench"});
 }

@@ -146,9 +146,12 @@ private slots:
     }
 
     void terminal_isOneForTheProgram() {
-        // tmux plays the user's terminal.
+        // tmux plays the user's terminal. As a user would, it types only when the shell or the program shows that it
+        // waits: between the two the terminal changes its modes, and keys of that moment are anybody's.
         const QStringList tmux{"tmux", "-L", "bulkhead-e2e"};
+        const auto endTerminal = qScopeGuard([&] { run(tmux + QStringList{"kill-server"}); });
         const auto screen = [&] { return run(tmux + QStringList{"capture-pane", "-p", "-t", "t"}).output; };
+        const auto isAtPrompt = [&] { return screen().trimmed().endsWith("$"); };
         const auto type = [&](const QString& keys) {
             run(tmux + QStringList{"send-keys", "-t", "t", "-l", keys});
             run(tmux + QStringList{"send-keys", "-t", "t", "Enter"});
@@ -156,21 +159,25 @@ private slots:
         COMPARE_STATUS(run(tmux + QStringList{"new-session", "-d", "-s", "t", "-x", "90", "-y", "20",
                                               "bulkhead run -t --disposable -- bash --norc; echo ended $?; sleep 100"}),
                        0);
-        QTRY_VERIFY2_WITH_TIMEOUT(screen().contains("$"), screen().constData(), kPatienceMs);
+        QTRY_VERIFY2_WITH_TIMEOUT(isAtPrompt(), screen().constData(), kPatienceMs);
         type("stty size; tty; echo $TERM");
         QTRY_VERIFY2_WITH_TIMEOUT(screen().contains("20 90"), screen().constData(), 20000);
         QTRY_VERIFY2_WITH_TIMEOUT(screen().contains("/dev/pts/"), screen().constData(), 20000);
+        QTRY_VERIFY2_WITH_TIMEOUT(isAtPrompt(), screen().constData(), 20000);
         // Keys and the window's size take different ways: the shell waits for the one that was sent first.
         run(tmux + QStringList{"resize-window", "-t", "t", "-x", "70", "-y", "15"});
-        type("until [ \"$(stty size)\" = '15 70' ]; do sleep 0.1; done; echo re''sized");
+        type("until [ \"$(stty size)\" = '15 70' ]; do sleep 0.1; done; clear; echo re''sized");
         QTRY_VERIFY2_WITH_TIMEOUT(screen().contains("resized"), screen().constData(), 20000);
-        // Ctrl-C only when the program is known to run: it has answered.
-        type("cat");
-        type("ans''wer");
-        QTRY_VERIFY2_WITH_TIMEOUT(screen().count("ans''wer") == 2, screen().constData(), 20000);
+        QTRY_VERIFY2_WITH_TIMEOUT(isAtPrompt(), screen().constData(), 20000);
+        type("echo rea''dy; cat");
+        QTRY_VERIFY2_WITH_TIMEOUT(screen().contains("\nready"), screen().constData(), 20000);
+        type("answer");
+        QTRY_VERIFY2_WITH_TIMEOUT(screen().count("answer") == 2, screen().constData(), 20000);
         run(tmux + QStringList{"send-keys", "-t", "t", "C-c"});
+        QTRY_VERIFY2_WITH_TIMEOUT(isAtPrompt(), screen().constData(), 20000);
         type("echo status=$?");
         QTRY_VERIFY2_WITH_TIMEOUT(screen().contains("status=130"), screen().constData(), 20000);
+        QTRY_VERIFY2_WITH_TIMEOUT(isAtPrompt(), screen().constData(), 20000);
         type("exit 5");
         QTRY_VERIFY2_WITH_TIMEOUT(screen().contains("ended 5"), screen().constData(), 20000);
         run(tmux + QStringList{"kill-server"});

@@ -81,7 +81,7 @@ public:
         QTRY_VERIFY(desk->templates.isLoaded());
     }
 
-    static QString path(const QString& name) { return "/org/bulkhead1/domains/" + name; }
+    static QString path(const QString& name) { return FakeBulkhead::pathOf(name); }
     [[nodiscard]] const gui::DomainModel::Row* row(const QString& name) const { return desk->domains.find(path(name)); }
 
     /// A visible widget by its accessible name, wherever it is; null when there is none.
@@ -104,7 +104,7 @@ public:
 
     /// What the guest's session says, on our end of the stream that the tray opened.
     static void tell(const FakeDomain& domain, const session_stream::Event& event) {
-        ::send(domain.session.get(), &event, sizeof event, MSG_NOSIGNAL);
+        ::send(domain.sessions.back().get(), &event, sizeof event, MSG_NOSIGNAL);
     }
     static session_stream::Event appEvent(const char* id, const char* name, const char* categories) {
         session_stream::Event event{.kind = session_stream::EventKind::App};
@@ -126,7 +126,7 @@ public:
     /// The next command of the tray on that stream; none when it has sent none.
     static std::optional<session_stream::Command> command(const FakeDomain& domain) {
         session_stream::Command record;
-        return ::recv(domain.session.get(), &record, sizeof record, MSG_DONTWAIT) == sizeof record
+        return ::recv(domain.sessions.back().get(), &record, sizeof record, MSG_DONTWAIT) == sizeof record
                    ? std::optional(record)
                    : std::nullopt;
     }

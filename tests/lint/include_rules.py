@@ -12,6 +12,8 @@ from pathlib import Path
 
 from sources import report, source_files
 
+# What travels over descriptors that D-Bus hands out, as headers: the only ones of the contract that are code.
+STREAMS = {"dbus/interfaces/exec_stream.hpp", "dbus/interfaces/session_stream.hpp"}
 # Module -> (its folder, modules it may use, single headers of other modules it may include).
 MODULES = {
     "base": ("daemon/base", set(), set()),
@@ -24,16 +26,16 @@ MODULES = {
     "dbus": ("daemon/dbus", {"base", "core"}, set()),
     "imaging": ("daemon/imaging", {"base", "core", "process"}, set()),
     "link": ("daemon/link", {"base", "core", "process", "protocol"}, {"channel/records.hpp"}),
-    "channel": ("daemon/channel", {"base", "protocol"}, {"dbus/interfaces/exec_stream.hpp"}),
+    "channel": ("daemon/channel", {"base", "protocol"}, STREAMS),
     "egress": ("daemon/egress", {"base", "policy"}, set()),
     "protocol": ("guest-agent/protocol", set(), set()),
     "agent": ("guest-agent/agent", {"base", "protocol"}, set()),
     "session": ("guest-agent/session", {"base", "protocol"}, set()),
-    "client": ("app/client", set(), {"dbus/interfaces/exec_stream.hpp"}),
-    "cli": ("app/cli", {"client", "policy"}, {"dbus/interfaces/exec_stream.hpp"}),
+    "client": ("app/client", set(), STREAMS),
+    "cli": ("app/cli", {"client", "policy"}, STREAMS),
     "widgets": ("app/widgets", {"client"}, set()),
-    "gui": ("app/gui", {"client", "widgets"}, {"dbus/interfaces/exec_stream.hpp", "dbus/interfaces/session_stream.hpp"}),
-    "viewer": ("app/viewer", {"client", "widgets"}, {"dbus/interfaces/session_stream.hpp"}),
+    "gui": ("app/gui", {"client", "widgets"}, STREAMS),
+    "viewer": ("app/viewer", {"client", "widgets"}, STREAMS),
 }
 # The composition root: files directly in daemon/ wire everything together.
 ROOT_FOLDER = "daemon"

@@ -102,7 +102,10 @@ void AppCatalog::attach(const QString& path, client::Descriptor stream) {
     connect(client, &SessionClient::launched, this,
             [this, path](const QString& appId, int errorNumber) { onLaunched(path, appId, errorNumber); });
     connect(client, &SessionClient::closed, this, [this, path] {
-        m_entries[path]->client.release()->deleteLater(); // it is on the stack
+        if (SessionClient* ended = m_entries[path]->client.release()) {
+            ended->disconnect(this);
+            ended->deleteLater(); // it is on the stack
+        }
         set(path, State::Failed, tr("The connection to the domain's session ended."));
     });
 }
@@ -113,7 +116,9 @@ void AppCatalog::launch(const QString& path, const QString& appId) {
         return;
     }
     m_domains.setProblem(path, {});
-    showWindows(path);
+    if (const auto* row = m_domains.find(path)) {
+        m_domains.setProblem(path, m_viewers.ensure(row->info.name));
+    }
     found->second->client->launch(appId);
 }
 
@@ -122,9 +127,7 @@ void AppCatalog::showWindows(const QString& path) {
     if (row == nullptr) {
         return;
     }
-    if (const QString problem = m_viewers.ensure(row->info.name); !problem.isEmpty()) {
-        m_domains.setProblem(path, problem);
-    }
+    m_domains.setProblem(path, m_viewers.present(row->info.name));
 }
 
 void AppCatalog::onLaunched(const QString& path, const QString& appId, int errorNumber) {

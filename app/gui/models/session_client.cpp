@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/models/session_client.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
-#include <sys/socket.h>
+#include <utility>
 
 namespace bulkhead::gui {
 namespace {
@@ -21,54 +19,20 @@ template <std::size_t size> QString textOf(const std::array<char, size>& bytes) 
 
 SessionClient::SessionClient(client::Descriptor stream, QObject* parent)
     : QObject(parent)
-    , m_stream(std::move(stream))
-    , m_notifier(m_stream.get(), QSocketNotifier::Read) {
-    connect(&m_notifier, &QSocketNotifier::activated, this, &SessionClient::read);
-}
+    , m_stream(std::move(stream), {[this](const Event& event) { take(event); }, [this] { Q_EMIT closed(); }}) {}
 
 void SessionClient::listApps() {
-    send({.kind = CommandKind::ListApps});
+    send(CommandKind::ListApps);
 }
 
 void SessionClient::launch(const QString& appId) {
-    const QByteArray id = appId.toUtf8();
-    Command command{.kind = CommandKind::LaunchApp};
-    if (id.size() >= static_cast<qsizetype>(command.text.size())) {
-        Q_EMIT launched(appId, ENAMETOOLONG);
-        return;
-    }
-    std::copy(id.begin(), id.end(), command.text.begin());
-    send(command);
+    send(CommandKind::LaunchApp, appId);
 }
 
-void SessionClient::send(const Command& command) {
-    if (!m_stream.isOpen()) {
-        return;
-    }
-    // A peer that reads nothing while its socket is full is as good as gone; waiting for it would freeze the window.
-    const ssize_t sent = ::send(m_stream.get(), &command, sizeof command, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent != static_cast<ssize_t>(sizeof command)) {
-        close();
-    }
-}
-
-void SessionClient::read() {
-    // A guest may keep records coming for ever: after some of them the rest of the program has its turn.
-    constexpr int kAtOnce = 256;
-    for (int count = 0; count < kAtOnce && m_stream.isOpen(); ++count) {
-        Event event;
-        const ssize_t got = ::recv(m_stream.get(), &event, sizeof event, MSG_DONTWAIT | MSG_TRUNC);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            return;
-        }
-        if (got != static_cast<ssize_t>(sizeof event)) {
-            close(); // its end, or a record of another version
-            return;
-        }
-        take(event);
+void SessionClient::send(CommandKind kind, const QString& text) {
+    // A peer that takes no command while its socket is full is as good as gone: waiting would freeze the window.
+    if (!m_stream.send(client::commandWith(kind, text))) {
+        Q_EMIT closed();
     }
 }
 
@@ -96,14 +60,6 @@ void SessionClient::take(const Event& event) {
     case EventKind::WindowChanged:
     case EventKind::WindowGone:
         break; // the viewer's
-    }
-}
-
-void SessionClient::close() {
-    if (m_stream.isOpen()) {
-        m_notifier.setEnabled(false);
-        m_stream.close();
-        Q_EMIT closed();
     }
 }
 

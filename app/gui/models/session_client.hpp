@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "client/descriptor.hpp"
-#include "dbus/interfaces/session_stream.hpp"
+#include "client/session_stream.hpp"
 
 #include <QList>
 #include <QObject>
-#include <QSocketNotifier>
 #include <QString>
 #include <QStringList>
 
@@ -38,17 +36,14 @@ Q_SIGNALS:
     /// `errorNumber`: the guest's errno; 0: started.
     void launched(const QString& appId, int errorNumber);
     void refused(bulkhead::session_stream::CommandKind kind);
-    /// The other end hung up; nothing comes after it.
+    /// The other end hung up, or takes nothing any more; nothing comes after it.
     void closed();
 
 private:
-    void read();
     void take(const session_stream::Event& event);
-    void send(const session_stream::Command& command);
-    void close();
+    void send(session_stream::CommandKind kind, const QString& text = {});
 
-    client::Descriptor m_stream;
-    QSocketNotifier m_notifier;
+    client::SessionStream m_stream;
     QList<AppEntry> m_listing;
 };
 

@@ -255,11 +255,8 @@ Result<JobId> DomainService::remove(const Caller& caller, const DomainId& id, bo
     });
 }
 
-Result<ExecStreams> DomainService::exec(const Caller& caller, const DomainId& id, const ExecRequest& request) {
-    if (auto checked = checkExecRequest(request); !checked) {
-        return fail(checked.error());
-    }
-    const auto entry = find(caller, id);
+Result<DomainEntry> DomainService::findRunning(const Caller& caller, const DomainId& id) {
+    auto entry = find(caller, id);
     if (!entry) {
         return fail(entry.error());
     }
@@ -270,6 +267,17 @@ Result<ExecStreams> DomainService::exec(const Caller& caller, const DomainId& id
         return fail(ErrorCode::WrongState, "domain \"" + entry->record.name + "\" is " +
                                                std::string(nameOf(entry->state)) + "; start it first");
     }
+    return entry;
+}
+
+Result<ExecStreams> DomainService::exec(const Caller& caller, const DomainId& id, const ExecRequest& request) {
+    if (auto checked = checkExecRequest(request); !checked) {
+        return fail(checked.error());
+    }
+    const auto entry = findRunning(caller, id);
+    if (!entry) {
+        return fail(entry.error());
+    }
     auto streams = m_ports.links.exec(entry->instance->id, request);
     if (streams) {
         m_table.setWaitingClient(id, {});
@@ -278,15 +286,8 @@ Result<ExecStreams> DomainService::exec(const Caller& caller, const DomainId& id
 }
 
 Result<GuestStatus> DomainService::status(const Caller& caller, const DomainId& id) {
-    const auto entry = find(caller, id);
-    if (!entry) {
-        return fail(entry.error());
-    }
-    if (!entry->instance || entry->state != DomainState::Running) {
-        return fail(ErrorCode::WrongState,
-                    "domain \"" + entry->record.name + "\" is " + std::string(nameOf(entry->state)));
-    }
-    return m_ports.links.status(entry->instance->id);
+    const auto entry = findRunning(caller, id);
+    return entry ? m_ports.links.status(entry->instance->id) : fail(entry.error());
 }
 
 unsigned DomainService::runningExecs(const DomainEntry& entry) {

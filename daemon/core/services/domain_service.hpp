@@ -53,6 +53,8 @@ public:
     /// Makes a disposable's entry and record; LifecycleService starts it.
     Result<DomainId> createDisposable(const Caller& caller, const std::string& templateName, const std::string& size);
     Result<DomainEntry> find(const Caller& caller, const DomainId& id);
+    /// WrongState unless it runs and stays; `instance` is set.
+    Result<DomainEntry> findRunning(const Caller& caller, const DomainId& id);
     Result<DomainEntry> findByName(const Caller& caller, const std::string& name);
     /// `everybody`: also other people's; for root only.
     Result<std::vector<DomainEntry>> list(const Caller& caller, bool everybody);

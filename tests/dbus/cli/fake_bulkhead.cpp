@@ -86,6 +86,28 @@ QDBusObjectPath FakeDomain::Remove(const QVariantMap& options) {
     return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob();
 }
 
+QDBusUnixFileDescriptor FakeDomain::OpenSession(const QVariantMap& options) {
+    calls += "OpenSession ";
+    lastOptions = options;
+    if (m_owner.failed(*this)) {
+        return {};
+    }
+    auto [ours, theirs] = socketPair(SOCK_SEQPACKET);
+    sessions.push_back(std::move(ours));
+    return theirs;
+}
+
+QDBusUnixFileDescriptor FakeDomain::OpenDisplay(const QVariantMap& options) {
+    calls += "OpenDisplay ";
+    lastOptions = options;
+    if (m_owner.failed(*this)) {
+        return {};
+    }
+    auto [ours, theirs] = socketPair(SOCK_STREAM);
+    displays.push_back(std::move(ours));
+    return theirs;
+}
+
 qulonglong FakeDomain::Exec(const QStringList& argv, const QVariantMap& options, QDBusUnixFileDescriptor& control,
                             QDBusUnixFileDescriptor& input, QDBusUnixFileDescriptor& output,
                             QDBusUnixFileDescriptor& error) {
@@ -110,22 +132,6 @@ QVariantMap FakeDomain::Status() {
     return m_owner.failed(*this) ? QVariantMap() : status;
 }
 
-QDBusUnixFileDescriptor FakeDomain::OpenSession(const QVariantMap& options) {
-    calls += "OpenSession ";
-    lastOptions = options;
-    if (m_owner.failed(*this)) {
-        return {};
-    }
-    QDBusUnixFileDescriptor theirs;
-    std::tie(session, theirs) = socketPair(SOCK_SEQPACKET);
-    return theirs;
-}
-
-QDBusUnixFileDescriptor FakeDomain::OpenDisplay(const QVariantMap& /*options*/) {
-    sendErrorReply("org.bulkhead1.Error.NotFound", "this double has no screens");
-    return {};
-}
-
 QVariantMap FakeManager::Describe() {
     return m_owner.failed(*this) ? QVariantMap() : m_owner.managerDescription;
 }
@@ -137,7 +143,7 @@ bulkhead::client::ObjectDescriptions FakeManager::ListDomains(const QVariantMap&
         return all;
     }
     for (const QString& name : m_owner.domainNames()) {
-        all.insert(QDBusObjectPath("/org/bulkhead1/domains/" + name), m_owner.domain(name)->description);
+        all.insert(QDBusObjectPath(FakeBulkhead::pathOf(name)), m_owner.domain(name)->description);
     }
     return all;
 }
@@ -150,7 +156,7 @@ QDBusObjectPath FakeManager::FindDomain(const QString& name) {
         sendErrorReply("org.bulkhead1.Error.NotFound", "there is no domain '" + name + "'");
         return QDBusObjectPath("/");
     }
-    return QDBusObjectPath("/org/bulkhead1/domains/" + name);
+    return QDBusObjectPath(FakeBulkhead::pathOf(name));
 }
 
 QDBusObjectPath FakeManager::CreateDomain(const QString& name, const QVariantMap& options) {
@@ -159,7 +165,7 @@ QDBusObjectPath FakeManager::CreateDomain(const QString& name, const QVariantMap
         return QDBusObjectPath("/");
     }
     m_owner.addDomain(name);
-    return QDBusObjectPath("/org/bulkhead1/domains/" + name);
+    return QDBusObjectPath(FakeBulkhead::pathOf(name));
 }
 
 QDBusObjectPath FakeManager::StartDisposable(const QVariantMap& options) {
@@ -235,8 +241,12 @@ FakeDomain& FakeBulkhead::addDomain(const QString& name, const QString& kind) {
                            {"size", "small"}, {"egress", "none"},      {"owner", 1000U},     {"memory", 536870912ULL},
                            {"id", "an-id"},   {"tags", QStringList()}, {"vcpus", 2U}};
     new DomainAdaptor(domain.get());
-    addObject("/org/bulkhead1/domains/" + name, domain.get());
+    addObject(pathOf(name), domain.get());
     return *(m_domains[name] = std::move(domain));
+}
+
+QString FakeBulkhead::pathOf(const QString& name) {
+    return "/org/bulkhead1/domains/" + QString(name).replace('-', '_');
 }
 
 FakeDomain* FakeBulkhead::domain(const QString& name) {
@@ -245,7 +255,7 @@ FakeDomain* FakeBulkhead::domain(const QString& name) {
 }
 
 void FakeBulkhead::removeDomain(const QString& name) {
-    m_connection.unregisterObject("/org/bulkhead1/domains/" + name);
+    m_connection.unregisterObject(pathOf(name));
     m_domains.erase(name);
     announce();
 }

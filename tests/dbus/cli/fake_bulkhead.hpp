@@ -75,9 +75,10 @@ public:
         : m_owner(owner) {}
     QVariantMap description;
     QVariantMap lastOptions;
-    QString calls; ///< names of the calls that came, for order
     QVariantMap status;
-    bulkhead::client::Descriptor session; ///< our end of the last OpenSession
+    std::vector<bulkhead::client::Descriptor> sessions; ///< SOCK_SEQPACKET
+    std::vector<bulkhead::client::Descriptor> displays; ///< SOCK_STREAM
+    QString calls;                                      ///< names of the calls that came, for order
 public slots:
     QVariantMap Describe() { return description; }
     QDBusObjectPath Start(const QVariantMap& options);
@@ -86,6 +87,7 @@ public slots:
     qulonglong Exec(const QStringList& argv, const QVariantMap& options, QDBusUnixFileDescriptor& control,
                     QDBusUnixFileDescriptor& input, QDBusUnixFileDescriptor& output, QDBusUnixFileDescriptor& error);
     QVariantMap Status();
+    /// The other ends are in `sessions` and `displays`; the test plays what is behind them.
     QDBusUnixFileDescriptor OpenSession(const QVariantMap& options);
     QDBusUnixFileDescriptor OpenDisplay(const QVariantMap& options);
 signals:
@@ -125,6 +127,8 @@ public:
 
     FakeDomain& addDomain(const QString& name, const QString& kind = "app");
     FakeDomain* domain(const QString& name);
+    /// Of its object: a path has no dashes.
+    static QString pathOf(const QString& name);
     /// Takes it away and tells of that.
     void removeDomain(const QString& name);
     /// Tells that domains came or went.

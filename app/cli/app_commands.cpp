@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/report.hpp"
+#include "cli/output/table.hpp"
+#include "client/domain.hpp"
+#include "client/session_stream.hpp"
+#include "client/terminal_text.hpp"
+
+#include <QProcess>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+
+namespace bulkhead::cli {
+namespace {
+
+using client::Failure;
+using client::Outcome;
+using session_stream::CommandKind;
+using session_stream::Event;
+using session_stream::EventKind;
+
+/// From the agent's first answer to an X session, on a slow emulated host.
+constexpr std::chrono::minutes kSessionTime{3};
+constexpr std::chrono::seconds kAnswerTime{30};
+/// What the guest has is sent at once and in order, so the list of windows is whole when it pauses.
+constexpr std::chrono::milliseconds kWindowsPause{300};
+
+/// A domain's session stream, read record by record.
+class Conversation {
+public:
+    Conversation(Session& session, client::Descriptor descriptor)
+        : m_session(session)
+        , m_stream(std::move(descriptor),
+                   {.received = [this](const Event& event) { take(event); }, .ended = [this] { take(std::nullopt); }}) {
+    }
+
+    /// The next record that `wanted` says yes to; earlier ones are dropped.
+    Outcome<Event> next(const std::function<bool(const Event&)>& wanted, std::chrono::milliseconds limit) {
+        return m_session.await<Event>(
+            [&](client::Callback<Event> done) {
+                m_waiting = {wanted, std::move(done)};
+                serve();
+            },
+            limit);
+    }
+    bool send(const session_stream::Command& command) { return m_stream.send(command); }
+
+private:
+    struct Waiting {
+        std::function<bool(const Event&)> wanted;
+        client::Callback<Event> done;
+    };
+    void take(std::optional<Event> event) {
+        if (event) {
+            m_events.push_back(*event);
+        } else {
+            m_hasEnded = true;
+        }
+        serve();
+    }
+    void serve() {
+        while (m_waiting && !m_events.empty()) {
+            const Event event = m_events.front();
+            m_events.pop_front();
+            if (m_waiting->wanted(event)) {
+                const auto waiting = std::exchange(m_waiting, std::nullopt);
+                waiting->done(event);
+            }
+        }
+        if (m_waiting && m_hasEnded) {
+            const auto waiting = std::exchange(m_waiting, std::nullopt);
+            waiting->done(client::failed(client::code::kGuestFailure, "the domain ended meanwhile"));
+        }
+    }
+
+    Session& m_session;
+    std::deque<Event> m_events;
+    std::optional<Waiting> m_waiting;
+    bool m_hasEnded = false;
+    client::SessionStream m_stream;
+};
+
+int report(const std::string& name, const Failure& failure, bool json) {
+    printFailure("domain " + name, failure, json);
+    return exitCodeFor(failure);
+}
+
+/// Starts the domain if it does not run, and waits for its session.
+Outcome<std::unique_ptr<Conversation>> converse(Session& session, const std::string& name, bool json) {
+    const auto path = session.await<QDBusObjectPath>(
+        [&](auto done) { session.manager().findDomain(QString::fromStdString(name), std::move(done)); });
+    if (!path) {
+        return tl::unexpected<Failure>(path.error());
+    }
+    client::Domain domain(session.connection(), *path);
+    const auto job = session.await<QDBusObjectPath>([&](auto done) { domain.start(std::move(done)); });
+    if (!job) {
+        return tl::unexpected<Failure>(job.error());
+    }
+    const auto started = session.follow(*job, "Starting " + client::terminalSafe(name),
+                                        json ? ProgressStyle::Silent : ProgressStyle::Calm);
+    if (!started) {
+        return tl::unexpected<Failure>(started.error());
+    }
+    const auto descriptor =
+        session.await<std::shared_ptr<client::Descriptor>>([&](auto done) { domain.openSession(std::move(done)); });
+    if (!descriptor) {
+        return tl::unexpected<Failure>(descriptor.error());
+    }
+    auto conversation = std::make_unique<Conversation>(session, std::move(**descriptor));
+    const auto up = conversation->next(
+        [](const Event& event) { return event.kind == EventKind::SessionUp && event.b == 1; }, kSessionTime);
+    if (!up) {
+        return up.error().code == client::code::kTimedOut
+                   ? client::failed(client::code::kTimedOut, "its desktop session did not begin within " +
+                                                                 std::to_string(kSessionTime.count()) +
+                                                                 " minutes; see what it says: bulkhead run --domain " +
+                                                                 name + " --user root -- journalctl -b -u 'bulkhead-*'")
+                   : tl::unexpected<Failure>(up.error());
+    }
+    return conversation;
+}
+
+std::string textOf(const char* text) {
+    return {text, std::strlen(text)};
+}
+
+const char* nameOf(session_stream::WindowKind kind) {
+    switch (kind) {
+    case session_stream::WindowKind::Normal:
+        return "normal";
+    case session_stream::WindowKind::Dialog:
+        return "dialog";
+    case session_stream::WindowKind::Utility:
+        return "utility";
+    }
+    return "unknown";
+}
+
+/// Its windows appear in bulkhead-viewer; a second one for the same domain leaves at once.
+void showWindows(const std::string& name) {
+    if (std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr) {
+        QProcess::startDetached(QStringLiteral("bulkhead-viewer"), {QString::fromStdString(name)});
+    }
+}
+
+} // namespace
+
+int listApps(const DomainAppsArguments& arguments, Session& session) {
+    const auto conversation = converse(session, arguments.name, arguments.json);
+    if (!conversation) {
+        return report(arguments.name, conversation.error(), arguments.json);
+    }
+    (*conversation)->send({.kind = CommandKind::ListApps});
+    std::vector<Event> apps;
+    while (true) {
+        const auto event = (*conversation)
+                               ->next(
+                                   [](const Event& candidate) {
+                                       return candidate.kind == EventKind::App ||
+                                              candidate.kind == EventKind::AppsListed ||
+                                              candidate.kind == EventKind::Refused;
+                                   },
+                                   kAnswerTime);
+        if (!event) {
+            return report(arguments.name, event.error(), arguments.json);
+        }
+        if (event->kind == EventKind::Refused) {
+            return report(arguments.name, {client::code::kGuestFailure, "its desktop session ended meanwhile"},
+                          arguments.json);
+        }
+        if (event->kind == EventKind::AppsListed) {
+            break;
+        }
+        apps.push_back(*event);
+    }
+    std::ranges::sort(apps, {}, [](const Event& app) { return textOf(app.text.data()); });
+    Json rows = Json::array();
+    std::vector<std::vector<std::string>> cells;
+    for (const Event& app : apps) {
+        rows.push_back(Json{{"id", textOf(app.name.data())},
+                            {"name", textOf(app.text.data())},
+                            {"categories", textOf(app.extra.data())}});
+        cells.push_back({textOf(app.name.data()), textOf(app.text.data()), textOf(app.extra.data())});
+    }
+    return printOut(arguments.json ? jsonText(rows) : tableText({"APP", "NAME", "CATEGORIES"}, cells));
+}
+
+int launchApp(const DomainLaunchArguments& arguments, Session& session) {
+    const auto conversation = converse(session, arguments.name, arguments.json);
+    if (!conversation) {
+        return report(arguments.name, conversation.error(), arguments.json);
+    }
+    (*conversation)->send(client::commandWith(CommandKind::LaunchApp, QString::fromStdString(arguments.app)));
+    const auto event =
+        (*conversation)
+            ->next(
+                [](const Event& candidate) {
+                    return candidate.kind == EventKind::AppLaunched || candidate.kind == EventKind::Refused;
+                },
+                kAnswerTime);
+    if (!event) {
+        return report(arguments.name, event.error(), arguments.json);
+    }
+    if (event->kind == EventKind::Refused || event->a == ENOENT) {
+        return report(arguments.name,
+                      {client::code::kNotFound, "it has no app \"" + arguments.app +
+                                                    "\"; list them with: bulkhead domain apps " + arguments.name},
+                      arguments.json);
+    }
+    if (event->a != 0) {
+        return report(arguments.name,
+                      {client::code::kGuestFailure,
+                       "the app \"" + arguments.app + "\" did not start: " + std::strerror(static_cast<int>(event->a))},
+                      arguments.json);
+    }
+    if (!arguments.noViewer) {
+        showWindows(arguments.name);
+    }
+    return printOut(arguments.json ? jsonText(Json{{"domain", arguments.name}, {"app", arguments.app}})
+                                   : "Started " + client::terminalSafe(arguments.app) + " in " +
+                                         client::terminalSafe(arguments.name) + ".\n");
+}
+
+int listWindows(const DomainWindowsArguments& arguments, Session& session) {
+    const auto conversation = converse(session, arguments.name, arguments.json);
+    if (!conversation) {
+        return report(arguments.name, conversation.error(), arguments.json);
+    }
+    Json rows = Json::array();
+    std::vector<std::vector<std::string>> cells;
+    while (const auto event =
+               (*conversation)
+                   ->next([](const Event& candidate) { return candidate.kind == EventKind::WindowChanged; },
+                          kWindowsPause)) {
+        const bool sharesHead = (event->flags & session_stream::kSharesHead) != 0;
+        rows.push_back(Json{{"window", event->window},
+                            {"head", event->head},
+                            {"shares_head", sharesHead},
+                            {"width", event->width},
+                            {"height", event->height},
+                            {"kind", nameOf(event->windowKind)},
+                            {"transient_for", event->transientFor},
+                            {"active", (event->flags & session_stream::kActive) != 0},
+                            {"title", textOf(event->text.data())},
+                            {"class", textOf(event->name.data())}});
+        cells.push_back({std::to_string(event->window), std::to_string(event->head),
+                         std::to_string(event->width) + "x" + std::to_string(event->height), textOf(event->name.data()),
+                         textOf(event->text.data())});
+    }
+    return printOut(arguments.json ? jsonText(rows) : tableText({"WINDOW", "HEAD", "SIZE", "CLASS", "TITLE"}, cells));
+}
+
+} // namespace bulkhead::cli

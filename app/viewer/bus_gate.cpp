@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/bus_gate.hpp"
+
+#include "client/bus.hpp"
+#include "client/pending_reply.hpp"
+
+#include <QDBusMessage>
+#include <QDBusServiceWatcher>
+#include <QDBusUnixFileDescriptor>
+
+#include <utility>
+
+namespace bulkhead::viewer {
+namespace {
+
+const QString kInterface = QStringLiteral("org.bulkhead1.Domain"); // NOLINT(cert-err58-cpp): no allocation, no throw
+/// A bus drops signals for a slow reader: look now and then.
+constexpr std::chrono::milliseconds kLook{3000};
+
+client::Outcome<client::Descriptor> descriptorFrom(QDBusUnixFileDescriptor carried) {
+    client::Descriptor descriptor(carried.takeFileDescriptor());
+    if (!descriptor.isOpen()) {
+        return client::failed(client::code::kHostFailure, "the message bus passed no descriptor along");
+    }
+    return descriptor;
+}
+
+} // namespace
+
+BusGate::BusGate(const QDBusConnection& connection, const QDBusObjectPath& path, QObject* parent)
+    : DomainGate(parent)
+    , m_connection(connection)
+    , m_path(path.path())
+    , m_domain(connection, path) {}
+
+void BusGate::watch() {
+    const QString service = QLatin1String(client::kServiceName);
+    auto* watcher = new QDBusServiceWatcher(service, m_connection, QDBusServiceWatcher::WatchForOwnerChange, this);
+    connect(watcher, &QDBusServiceWatcher::serviceUnregistered, this,
+            [this] { Q_EMIT unreachable(tr("Bulkhead's daemon is not running")); });
+    connect(watcher, &QDBusServiceWatcher::serviceRegistered, this, &BusGate::refresh);
+    m_connection.connect(service, m_path, kInterface, QStringLiteral("StateChanged"), this, SLOT(refresh()));
+    connect(&m_look, &QTimer::timeout, this, &BusGate::refresh);
+    m_look.start(kLook);
+    refresh();
+}
+
+void BusGate::refresh() {
+    if (std::exchange(m_asking, true)) {
+        m_askAgain = true;
+        return;
+    }
+    m_domain.describe([this](client::Outcome<client::DomainInfo> info) {
+        m_asking = false;
+        take(std::move(info));
+        if (std::exchange(m_askAgain, false)) {
+            refresh();
+        }
+    });
+}
+
+void BusGate::take(client::Outcome<client::DomainInfo> info) {
+    if (info) {
+        Q_EMIT factsChanged({info->id, info->name, info->label, info->state, info->reason});
+    } else if (info.error().code == client::code::kNotFound) {
+        m_look.stop();
+        Q_EMIT removed();
+    } else {
+        Q_EMIT unreachable(QString::fromStdString(info.error().message));
+    }
+}
+
+void BusGate::openDisplay(client::Callback<client::Descriptor> done) {
+    open(QStringLiteral("OpenDisplay"), std::move(done));
+}
+
+void BusGate::openSession(client::Callback<client::Descriptor> done) {
+    open(QStringLiteral("OpenSession"), std::move(done));
+}
+
+void BusGate::open(const QString& method, client::Callback<client::Descriptor> done) {
+    QDBusMessage call = QDBusMessage::createMethodCall(QLatin1String(client::kServiceName), m_path, kInterface, method);
+    call << QVariantMap();
+    const QDBusPendingReply<QDBusUnixFileDescriptor> reply = m_connection.asyncCall(call, client::kNoTimeout);
+    client::whenDone<client::Descriptor>(reply, this, std::move(done),
+                                         [](const auto& answer) { return descriptorFrom(answer.value()); });
+}
+
+} // namespace bulkhead::viewer
