@@ -161,8 +161,8 @@ private slots:
         COMPARE_STATUS(killed, 125);
         QTRY_VERIFY2_WITH_TIMEOUT(stateOf("desk") == "failed" || stateOf("desk") == "stopped",
                                   qPrintable(stateOf("desk")), 30000);
-        COMPARE_STATUS(cli({"domain", "rm", "--force", "desk"}), 0);
         VERIFY_NO_TRACES();
+        COMPARE_STATUS(cli({"domain", "rm", "desk"}), 0);
     }
 };
 
