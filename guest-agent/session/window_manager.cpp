@@ -13,9 +13,13 @@ namespace {
 /// others slow.
 constexpr std::size_t kMostManaged = 512;
 
-/// The server's own events have the highest bit clear; events that a client sent have it set.
 std::uint8_t typeOf(const xcb_generic_event_t& event) {
     return event.response_type & 0x7FU;
+}
+
+/// Made by a program, not by the server. Anything can be claimed in it.
+bool wasSent(const xcb_generic_event_t& event) {
+    return (event.response_type & 0x80U) != 0;
 }
 
 template <class Event> const Event& as(const xcb_generic_event_t& event) {
@@ -72,6 +76,9 @@ void WindowManager::adoptWindows() {
 // ---- events --------------------------------------------------------------------------------------------------------
 
 void WindowManager::handle(const xcb_generic_event_t& event) {
+    if (wasSent(event) && typeOf(event) != XCB_CLIENT_MESSAGE && typeOf(event) != XCB_UNMAP_NOTIFY) {
+        return;
+    }
     switch (typeOf(event)) {
     case XCB_MAP_REQUEST:
         onMapRequest(as<xcb_map_request_event_t>(event));
