@@ -24,6 +24,8 @@ public:
     static Result<std::unique_ptr<WindowManager>> create(const Connection& connection, Heads& heads);
 
     void handle(const xcb_generic_event_t& event);
+    /// What the heads show is not as settle() left it.
+    void headsChanged() { becomeUnsettled(); }
     /// True: settle() has something to do.
     [[nodiscard]] bool isUnsettled() const { return m_isUnsettled; }
     void settle();
