@@ -33,6 +33,8 @@ void WindowManager::settle() {
     settleFocus();
     m_ewmh.setClientList(m_windows.all());
     m_ewmh.setScreen(m_heads.screen());
+    // The host is told next, and what it is told has happened by then.
+    const Reply done(xcb_get_input_focus_reply(m_connection.x(), xcb_get_input_focus(m_connection.x()), nullptr));
 }
 
 void WindowManager::refresh(Window& window, Client& client) {
