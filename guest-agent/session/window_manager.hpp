@@ -47,6 +47,7 @@ private:
         std::optional<Rect> toldHead; ///< of a dialog: its head then
         std::optional<Point> asked;
         Size dialogSize;
+        int border = 0; ///< of a dialog, so that it can be told from its window
         bool isMapped = false;
         bool wasShown = false;    ///< by us; one that was taken over is mapped already
         bool isStale = false;     ///< its properties have changed
@@ -76,7 +77,7 @@ private:
     void refresh(Window& window, Client& client);
     void arrangeHeads();
     void place(Window& window, Client& client);
-    void tell(const Window& window, Client& client, const Rect& rect);
+    void tell(const Window& window, Client& client, const Rect& rect, int border);
     void show(Window& window, Client& client);
     void settleFocus();
     void activateWindow(XWindow xid);
