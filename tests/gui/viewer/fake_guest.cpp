@@ -53,6 +53,11 @@ int ScreenWithoutGuest::connectOnce() const {
     return fd;
 }
 
+QByteArray ScreenWithoutGuest::inputTrace() const {
+    QFile file(m_folder.filePath("trace"));
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
 SessionPeer::SessionPeer(client::Descriptor& theirs) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0) {
