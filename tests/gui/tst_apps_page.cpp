@@ -84,7 +84,7 @@ private slots:
         QCOMPARE(QByteArray(launch->text.data()), QByteArray("pcmanfm"));
     }
 
-    void viewer_isStartedOncePerDomain() {
+    void viewer_isStartedOncePerDomainAndAskedToPresentItself() {
         FakeDomain& work = m_fixture->add("work", "running");
         m_fixture->open(viewer());
         QTRY_VERIFY(!work.sessions.empty());
@@ -92,8 +92,9 @@ private slots:
         QTRY_VERIFY(grid() != nullptr);
         m_fixture->desk->apps.launch(GuiFixture::path("work"), "xterm");
         m_fixture->desk->apps.launch(GuiFixture::path("work"), "mousepad");
-        m_fixture->desk->apps.showWindows(GuiFixture::path("work"));
         QTRY_COMPARE(started(), QByteArray("work\n"));
+        m_fixture->desk->apps.showWindows(GuiFixture::path("work"));
+        QTRY_COMPARE(started(), QByteArray("work\nwork\n"));
     }
 
     void missingViewer_isSaid() {
