@@ -2,12 +2,10 @@
 #include "viewer/bus_gate.hpp"
 
 #include "client/bus.hpp"
-#include "client/pending_reply.hpp"
 
-#include <QDBusMessage>
 #include <QDBusServiceWatcher>
-#include <QDBusUnixFileDescriptor>
 
+#include <memory>
 #include <utility>
 
 namespace bulkhead::viewer {
@@ -17,12 +15,15 @@ const QString kInterface = QStringLiteral("org.bulkhead1.Domain"); // NOLINT(cer
 /// A bus drops signals for a slow reader: look now and then.
 constexpr std::chrono::milliseconds kLook{3000};
 
-client::Outcome<client::Descriptor> descriptorFrom(QDBusUnixFileDescriptor carried) {
-    client::Descriptor descriptor(carried.takeFileDescriptor());
-    if (!descriptor.isOpen()) {
-        return client::failed(client::code::kHostFailure, "the message bus passed no descriptor along");
-    }
-    return descriptor;
+/// The descriptor out of its shared box.
+client::Callback<std::shared_ptr<client::Descriptor>> handOver(client::Callback<client::Descriptor> done) {
+    return [done = std::move(done)](client::Outcome<std::shared_ptr<client::Descriptor>> boxed) {
+        if (boxed) {
+            done(std::move(**boxed));
+        } else {
+            done(tl::unexpected<client::Failure>(boxed.error()));
+        }
+    };
 }
 
 } // namespace
@@ -71,19 +72,11 @@ void BusGate::take(client::Outcome<client::DomainInfo> info) {
 }
 
 void BusGate::openDisplay(client::Callback<client::Descriptor> done) {
-    open(QStringLiteral("OpenDisplay"), std::move(done));
+    m_domain.openDisplay(handOver(std::move(done)));
 }
 
 void BusGate::openSession(client::Callback<client::Descriptor> done) {
-    open(QStringLiteral("OpenSession"), std::move(done));
-}
-
-void BusGate::open(const QString& method, client::Callback<client::Descriptor> done) {
-    QDBusMessage call = QDBusMessage::createMethodCall(QLatin1String(client::kServiceName), m_path, kInterface, method);
-    call << QVariantMap();
-    const QDBusPendingReply<QDBusUnixFileDescriptor> reply = m_connection.asyncCall(call, client::kNoTimeout);
-    client::whenDone<client::Descriptor>(reply, this, std::move(done),
-                                         [](const auto& answer) { return descriptorFrom(answer.value()); });
+    m_domain.openSession(handOver(std::move(done)));
 }
 
 } // namespace bulkhead::viewer

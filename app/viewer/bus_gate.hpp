@@ -27,7 +27,6 @@ private Q_SLOTS:
 
 private:
     void take(client::Outcome<client::DomainInfo> info);
-    void open(const QString& method, client::Callback<client::Descriptor> done);
 
     QDBusConnection m_connection;
     QString m_path;

@@ -13,9 +13,9 @@
 namespace bulkhead::viewer {
 namespace {
 
-constexpr qreal kPlateMargin = 4;
-constexpr qreal kPlatePadding = 8;
-constexpr qreal kRadius = 4;
+constexpr qreal kGap = 8;
+constexpr qreal kRadius = 3;
+constexpr qreal kPatternWidth = 88;
 
 QFont scaled(QFont font, double factor, QFont::Weight weight) {
     font.setWeight(weight);
@@ -31,57 +31,58 @@ QString textOf(const client::Label& label) {
     return QString::fromLatin1(label.text.data(), static_cast<qsizetype>(label.text.size()));
 }
 
-/// A plain piece of the label's colour on the pattern, to write on.
-void paintPlate(QPainter& painter, const QRectF& where, const client::LabelColours& colours) {
-    painter.setPen(QPen(widgets::toColor(colours.edge), 1));
-    painter.setBrush(widgets::toColor(colours.fill));
-    painter.drawRoundedRect(where.adjusted(0.5, 0.5, -0.5, -0.5), kRadius, kRadius);
-}
-
-/// Returns how far the plate reaches to the right.
-qreal paintName(QPainter& painter, const FrameLook& look, const QFont& font, qreal most) {
+/// Label and name at the left. Returns how far they reach to the right.
+qreal paintName(QPainter& painter, const QRectF& strip, const FrameLook& look, const QFont& font) {
     const client::LabelColours& colours = look.label.colours(look.theme);
     const QFont nameFont = scaled(font, 1.0, QFont::DemiBold);
     const QFont chipFont = scaled(font, 0.82, QFont::Bold);
     const QString chip = textOf(look.label);
-    const qreal chipWidth = QFontMetricsF(chipFont).horizontalAdvance(chip) + 10;
-    const qreal height = kFrameStrip - 2 * kPlateMargin;
-    const qreal room = std::max(0.0, most - chipWidth - 2 * kPlatePadding - kPlateMargin);
-    const QString name = QFontMetricsF(nameFont).elidedText(look.domain, Qt::ElideMiddle, room);
-    const qreal nameWidth = QFontMetricsF(nameFont).horizontalAdvance(name);
-    const QRectF plate(kFrameBorder, kPlateMargin, chipWidth + nameWidth + 2 * kPlatePadding + 2, height);
-    paintPlate(painter, plate, colours);
-
-    const QRectF pill(plate.left() + 3, plate.top() + 3, chipWidth, height - 6);
+    const QRectF pill(strip.left() + kGap / 2, strip.top() + 4, QFontMetricsF(chipFont).horizontalAdvance(chip) + 10,
+                      strip.height() - 8);
     painter.setPen(Qt::NoPen);
     painter.setBrush(widgets::toColor(colours.ink));
-    painter.drawRoundedRect(pill, kRadius - 1, kRadius - 1);
+    painter.drawRoundedRect(pill, kRadius, kRadius);
     painter.setFont(chipFont);
     painter.setPen(widgets::toColor(colours.fill));
     painter.drawText(pill, Qt::AlignCenter, chip);
 
+    const QFontMetricsF metrics(nameFont);
+    const qreal left = pill.right() + kGap;
+    const QString name = metrics.elidedText(look.domain, Qt::ElideMiddle, std::max(0.0, strip.right() - left - kGap));
+    const qreal width = metrics.horizontalAdvance(name);
     painter.setFont(nameFont);
     painter.setPen(widgets::toColor(colours.ink));
-    painter.drawText(QRectF(pill.right() + kPlatePadding - 1, plate.top(), nameWidth + 2, height), Qt::AlignVCenter,
-                     name);
-    return plate.right();
+    painter.drawText(QRectF(left, strip.top(), width + 2, strip.height()), Qt::AlignVCenter, name);
+    return left + width + kGap;
 }
 
-void paintState(QPainter& painter, const FrameLook& look, const QFont& font, qreal from, qreal to) {
-    const QFont words = scaled(font, 0.95, QFont::Normal);
-    const QFontMetricsF metrics(words);
-    const qreal room = to - from - 2 * kPlatePadding;
+/// The state at the right. Returns how far it reaches to the left.
+qreal paintState(QPainter& painter, const QRectF& strip, const FrameLook& look, const QFont& font, qreal from) {
+    const QFontMetricsF metrics(font);
+    const qreal room = strip.right() - from - 2 * kGap;
     if (look.stateWords.isEmpty() || room < metrics.averageCharWidth() * 6) {
-        return;
+        return strip.right();
     }
     const QString text = metrics.elidedText(look.stateWords, Qt::ElideRight, room);
-    const qreal width = metrics.horizontalAdvance(text) + 2 * kPlatePadding;
-    const QRectF plate(to - width, kPlateMargin, width, kFrameStrip - 2 * kPlateMargin);
-    const client::LabelColours& colours = look.label.colours(look.theme);
-    paintPlate(painter, plate, colours);
-    painter.setFont(words);
-    painter.setPen(widgets::toColor(colours.ink));
-    painter.drawText(plate, Qt::AlignCenter, text);
+    const QRectF where(strip.right() - metrics.horizontalAdvance(text) - kGap, strip.top(),
+                       metrics.horizontalAdvance(text) + 1, strip.height());
+    painter.setFont(font);
+    painter.setPen(widgets::toColor(look.label.colours(look.theme).ink));
+    painter.drawText(where, Qt::AlignVCenter | Qt::AlignRight, text);
+    return where.left() - kGap;
+}
+
+/// The pattern at a size at which it can be told from the others, which a border of four pixels does not allow.
+void paintPatternField(QPainter& painter, const QRectF& strip, const FrameLook& look, const QBrush& pattern, qreal from,
+                       qreal to) {
+    const qreal width = std::min(kPatternWidth, to - from);
+    if (width < kGap || look.label.pattern == client::LabelPattern::Solid) {
+        return;
+    }
+    const QColor edge = widgets::toColor(look.label.colours(look.theme).edge);
+    painter.fillRect(QRectF(from, strip.top(), width, strip.height()), pattern);
+    painter.fillRect(QRectF(from - 1, strip.top(), 1, strip.height()), edge);
+    painter.fillRect(QRectF(from + width, strip.top(), 1, strip.height()), edge);
 }
 
 } // namespace
@@ -90,22 +91,27 @@ void paintFrame(QPainter& painter, QSize window, const FrameLook& look, const QF
     const client::LabelColours& colours = look.label.colours(look.theme);
     const QRect all(QPoint(), window);
     const QRect inside = all.marginsRemoved(frameMargins());
-    const qreal ratio = std::max(1.0, painter.deviceTransform().m11());
+    const QBrush pattern =
+        widgets::patternBrush(look.label, look.theme, std::max(1.0, painter.deviceTransform().m11()));
 
     painter.save();
     QPainterPath ring;
     ring.addRect(all);
     ring.addRect(inside);
     ring.setFillRule(Qt::OddEvenFill);
-    painter.fillPath(ring, widgets::patternBrush(look.label, look.theme, ratio));
+    painter.fillPath(ring, pattern);
+    const QRectF strip(inside.left(), kFrameBorder, inside.width(), kFrameStrip - kFrameBorder);
+    painter.fillRect(strip, widgets::toColor(colours.fill));
     painter.setPen(QPen(widgets::toColor(colours.edge), 1));
     painter.setBrush(Qt::NoBrush);
     painter.drawRect(QRectF(all).adjusted(0.5, 0.5, -0.5, -0.5));
     painter.drawRect(QRectF(inside).adjusted(-0.5, -0.5, 0.5, 0.5));
+
     painter.setRenderHint(QPainter::Antialiasing);
-    const qreal right = window.width() - kFrameBorder;
-    const qreal end = paintName(painter, look, font, right - kFrameBorder);
-    paintState(painter, look, font, end + kPlatePadding, right);
+    painter.setClipRect(strip.adjusted(0, 0, 0, -1));
+    const qreal nameEnd = std::floor(paintName(painter, strip, look, font));
+    const qreal stateBegin = std::floor(paintState(painter, strip, look, font, nameEnd));
+    paintPatternField(painter, strip, look, pattern, nameEnd, stateBegin);
     painter.restore();
 }
 

@@ -18,7 +18,6 @@ struct FrameLook {
     client::Label label;
     client::Theme theme = client::Theme::Light;
     QString stateWords; ///< empty while there is nothing to say
-    bool active = true; ///< the window has the keyboard
 };
 
 /// The frame's measures, in logical pixels. Multiples of four: whole pixels of the screen at every scale in quarters,
@@ -32,7 +31,7 @@ inline QMargins frameMargins() {
 }
 
 /// Paints the frame of a window of this size: borders in the label's colour and pattern, and above the picture a strip
-/// with the label's text, the domain's name and the state in words.
+/// with the label's text, the domain's name, a field of the pattern, and the state in words.
 void paintFrame(QPainter& painter, QSize window, const FrameLook& look, const QFont& font);
 
 } // namespace bulkhead::viewer

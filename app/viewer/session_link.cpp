@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/session_link.hpp"
 
-#include <QByteArray>
-#include <QSocketNotifier>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
-#include <sys/socket.h>
+#include <chrono>
+#include <utility>
 
 namespace bulkhead::viewer {
 namespace {
@@ -17,7 +12,7 @@ namespace stream = session_stream;
 using stream::CommandKind;
 using stream::EventKind;
 
-constexpr int kRecordsPerTurn = 64;
+constexpr std::chrono::milliseconds kRetry{50};
 constexpr std::size_t kMostWaiting = 256;
 
 stream::Command commandOf(CommandKind kind, std::uint32_t window) {
@@ -37,46 +32,19 @@ bool replaces(const stream::Command& newer, const stream::Command& older) {
 
 SessionLink::SessionLink(client::Descriptor descriptor, QObject* parent)
     : QObject(parent)
-    , m_descriptor(std::move(descriptor)) {
-    const int flags = ::fcntl(m_descriptor.get(), F_GETFL);
-    ::fcntl(m_descriptor.get(), F_SETFL, flags | O_NONBLOCK);
-    m_readable = std::make_unique<QSocketNotifier>(m_descriptor.get(), QSocketNotifier::Read);
-    m_writable = std::make_unique<QSocketNotifier>(m_descriptor.get(), QSocketNotifier::Write);
-    m_writable->setEnabled(false);
-    connect(m_readable.get(), &QSocketNotifier::activated, this, [this] { readSome(); });
-    connect(m_writable.get(), &QSocketNotifier::activated, this, [this] { flush(); });
+    , m_stream(std::move(descriptor),
+               {.received = [this](const stream::Event& event) { take(event); }, .ended = [this] { Q_EMIT ended(); }}) {
+    m_retry.setSingleShot(true);
+    m_retry.setInterval(kRetry);
+    connect(&m_retry, &QTimer::timeout, this, &SessionLink::flush);
 }
 
 SessionLink::~SessionLink() = default;
 
-void SessionLink::readSome() {
-    for (int i = 0; i < kRecordsPerTurn && !m_ended; ++i) {
-        stream::Event event;
-        const ssize_t size = ::recv(m_descriptor.get(), &event, sizeof event, MSG_TRUNC);
-        if (size < 0) {
-            if (errno == EINTR) {
-                continue;
-            }
-            if (errno != EAGAIN && errno != EWOULDBLOCK) {
-                end(QStringLiteral("cannot read the session stream: %1").arg(QString::fromLocal8Bit(strerror(errno))));
-            }
-            return;
-        }
-        if (size == 0) {
-            // A packet without bytes looks the same; nobody has a reason to send one.
-            end(QStringLiteral("the session stream was closed"));
-        } else if (size != static_cast<ssize_t>(sizeof event)) {
-            ++m_malformed;
-        } else {
-            take(event);
-        }
-    }
-}
-
 void SessionLink::take(const stream::Event& event) {
     switch (event.kind) {
     case EventKind::SessionUp:
-        Q_EMIT sessionState(event.b != 0, static_cast<int>(std::min(event.a, stream::kMostHeads)));
+        Q_EMIT sessionState(event.b != 0, std::exchange(m_hadState, true));
         return;
     case EventKind::WindowChanged:
         if (const auto window = guestWindowFrom(event)) {
@@ -98,14 +66,7 @@ void SessionLink::take(const stream::Event& event) {
 }
 
 void SessionLink::send(const stream::Command& command) {
-    if (m_ended) {
-        return;
-    }
-    const auto older = std::find_if(m_outgoing.begin(), m_outgoing.end(),
-                                    [&](const stream::Command& waiting) { return replaces(command, waiting); });
-    if (older != m_outgoing.end()) {
-        m_outgoing.erase(older);
-    }
+    std::erase_if(m_outgoing, [&](const stream::Command& waiting) { return replaces(command, waiting); });
     if (m_outgoing.size() >= kMostWaiting) {
         m_outgoing.pop_front();
     }
@@ -114,30 +75,12 @@ void SessionLink::send(const stream::Command& command) {
 }
 
 void SessionLink::flush() {
-    while (!m_outgoing.empty() && !m_ended) {
-        const ssize_t size = ::send(m_descriptor.get(), &m_outgoing.front(), sizeof m_outgoing.front(), MSG_NOSIGNAL);
-        if (size < 0 && errno == EINTR) {
-            continue;
-        }
-        if (size < 0) {
-            const bool busy = errno == EAGAIN || errno == EWOULDBLOCK;
-            m_writable->setEnabled(busy);
-            if (!busy) {
-                m_outgoing.clear(); // the end of the stream tells itself by reading
-            }
-            return;
-        }
+    while (!m_outgoing.empty() && m_stream.send(m_outgoing.front())) {
         m_outgoing.pop_front();
     }
-    m_writable->setEnabled(false);
-}
-
-void SessionLink::end(const QString& why) {
-    m_ended = true;
-    m_readable->setEnabled(false);
-    m_writable->setEnabled(false);
-    m_outgoing.clear();
-    Q_EMIT ended(why);
+    if (!m_outgoing.empty()) {
+        m_retry.start(); // it takes no more for now; or it has ended, which is told apart
+    }
 }
 
 void SessionLink::closeWindow(std::uint32_t window) {
@@ -160,13 +103,10 @@ void SessionLink::activateWindow(std::uint32_t window) {
 
 void SessionLink::setKeyboard(const QString& model, const QString& layout, const QString& variant,
                               const QString& options) {
-    stream::Command command = commandOf(CommandKind::Keyboard, 0);
-    const QByteArray text = QStringList{model, layout, variant, options}.join(QLatin1Char('\n')).toUtf8();
-    if (static_cast<std::size_t>(text.size()) >= command.text.size()) {
-        return; // no keyboard is described by that much; half of it would be another one
+    const QString text = QStringList{model, layout, variant, options}.join(QLatin1Char('\n'));
+    if (static_cast<std::size_t>(text.toUtf8().size()) < stream::Command().text.size()) { // half would be another one
+        send(client::commandWith(CommandKind::Keyboard, text));
     }
-    std::copy(text.begin(), text.end(), command.text.begin());
-    send(command);
 }
 
 void SessionLink::setDpi(int dpi) {

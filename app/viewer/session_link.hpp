@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "client/descriptor.hpp"
+#include "client/session_stream.hpp"
 #include "viewer/guest_window_info.hpp"
 
 #include <QObject>
+#include <QTimer>
 
 #include <deque>
-#include <memory>
-
-class QSocketNotifier;
 
 namespace bulkhead::viewer {
 
-/// The client's end of a session stream (dbus/interfaces/session_stream.hpp). Checks each record before it says a word
-/// about it; reads a bounded number of them per turn of the event loop, so that a peer that talks without pause does
-/// not freeze the windows. GUI thread.
+/// The viewer's end of a session stream: checks what each record says of a window, and keeps commands that the other
+/// side does not take yet, of each kind the latest for a window. GUI thread.
 class SessionLink : public QObject {
     Q_OBJECT
 
 public:
-    /// Takes over the descriptor, and makes it non-blocking.
     explicit SessionLink(client::Descriptor descriptor, QObject* parent = nullptr);
     ~SessionLink() override;
 
@@ -36,26 +32,24 @@ public:
     [[nodiscard]] std::size_t waiting() const { return m_outgoing.size(); }
 
 Q_SIGNALS:
-    /// `up` false: the guest has no session (yet, or any more).
-    void sessionState(bool up, int heads);
+    /// First on each connection. `up` false: the guest has no session (yet, or any more). `anew`: not the first of this
+    /// connection, so all windows told of before are gone.
+    void sessionState(bool up, bool anew);
     void windowChanged(const bulkhead::viewer::GuestWindow& window);
     void windowGone(quint32 window);
     /// The stream is over. Last signal; delete the link later, not from here.
-    void ended(const QString& why);
+    void ended();
 
 private:
-    void readSome();
     void flush();
     void take(const session_stream::Event& event);
     void send(const session_stream::Command& command);
-    void end(const QString& why);
 
-    client::Descriptor m_descriptor;
-    std::unique_ptr<QSocketNotifier> m_readable;
-    std::unique_ptr<QSocketNotifier> m_writable;
+    client::SessionStream m_stream;
     std::deque<session_stream::Command> m_outgoing;
+    QTimer m_retry;
     std::uint64_t m_malformed = 0;
-    bool m_ended = false;
+    bool m_hadState = false;
 };
 
 } // namespace bulkhead::viewer

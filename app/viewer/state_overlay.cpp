@@ -39,11 +39,13 @@ StateOverlay::StateOverlay(QWidget* parent)
     m_detail = makeLabel(card, 1.0, QFont::Normal);
     m_action = new QPushButton(card);
     m_action->setAutoDefault(true);
+    m_action->setMinimumHeight(m_action->sizeHint().height() + 6);
     auto* inner = new QVBoxLayout(card);
     inner->setContentsMargins(28, 22, 28, 22);
     inner->setSpacing(10);
     inner->addWidget(m_title);
     inner->addWidget(m_detail);
+    inner->addSpacing(4);
     inner->addWidget(m_action, 0, Qt::AlignHCenter);
 
     auto* outer = new QVBoxLayout(this);

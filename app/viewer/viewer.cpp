@@ -24,6 +24,14 @@ constexpr auto kClosePatience = 5s;
 constexpr qsizetype kTabLength = 40;
 constexpr qsizetype kReasonLength = 300;
 constexpr QSize kStandInSize(960, 600);
+constexpr auto kLasting = 10s;
+
+/// A connection that held counts as good; one that breaks again and again does not get quicker by that.
+void forgiveIfLasting(Backoff& backoff, bool wasUp, Instant since) {
+    if (wasUp && Clock::now() - since >= kLasting) {
+        backoff.reset();
+    }
+}
 
 } // namespace
 
@@ -45,7 +53,7 @@ Viewer::Viewer(DomainGate& gate, const ViewerOptions& options, QObject* parent)
     connect(&m_endTimer, &QTimer::timeout, this, &Viewer::end);
     connect(&m_display, &DisplaySession::connected, this, [this] {
         m_displayLink = Link::Up;
-        m_displayBackoff.reset();
+        m_displaySince = Clock::now();
         updateOverlays();
     });
     connect(&m_display, &DisplaySession::lost, this, &Viewer::loseDisplay);
@@ -157,6 +165,7 @@ void Viewer::connectDisplay() {
 
 void Viewer::loseDisplay(const QString& why) {
     m_trouble = displayText(why, kReasonLength);
+    forgiveIfLasting(m_displayBackoff, m_displayLink == Link::Up, m_displaySince);
     m_displayLink = runs() ? Link::Waiting : Link::Idle;
     if (runs()) {
         m_displayRetry.start(m_displayBackoff.next());
@@ -178,13 +187,21 @@ void Viewer::connectSession() {
             return;
         }
         m_sessionLink = Link::Up;
+        m_sessionSince = Clock::now();
         m_session = std::make_unique<SessionLink>(std::move(*opened));
         connect(m_session.get(), &SessionLink::sessionState, this, &Viewer::takeSessionState);
         connect(m_session.get(), &SessionLink::windowChanged, this,
                 [this](const GuestWindow& window) { applySoon(m_model.changed(window)); });
         connect(m_session.get(), &SessionLink::windowGone, this,
                 [this](quint32 window) { applySoon(m_model.gone(window)); });
-        connect(m_session.get(), &SessionLink::ended, this, &Viewer::loseSession, Qt::QueuedConnection);
+        connect(
+            m_session.get(), &SessionLink::ended, this,
+            [this, link = m_session.get()] {
+                if (m_session.get() == link) {
+                    loseSession(tr("the stream of its windows ended"));
+                }
+            },
+            Qt::QueuedConnection);
     });
 }
 
@@ -193,6 +210,7 @@ void Viewer::loseSession(const QString& why) {
     m_refresh.stop();
     m_trouble = displayText(why, kReasonLength);
     m_sessionUp = false;
+    forgiveIfLasting(m_sessionBackoff, m_sessionLink == Link::Up, m_sessionSince);
     m_sessionLink = runs() ? Link::Waiting : Link::Idle;
     if (runs()) {
         m_sessionRetry.start(m_sessionBackoff.next());
@@ -201,9 +219,12 @@ void Viewer::loseSession(const QString& why) {
     updateOverlays();
 }
 
-void Viewer::takeSessionState(bool up) {
+void Viewer::takeSessionState(bool up, bool anew) {
     m_sessionUp = up;
-    m_sessionBackoff.reset();
+    if (!up || anew) {
+        m_refresh.stop();
+        applySoon(m_model.clear());
+    }
     if (up) {
         m_model.beginRefresh();
         m_refresh.start();
@@ -213,9 +234,6 @@ void Viewer::takeSessionState(bool up) {
         for (const auto& [id, window] : m_windows) {
             window->repeatResize();
         }
-    } else {
-        m_refresh.stop();
-        applySoon(m_model.clear());
     }
     updateStandIn();
     updateOverlays();
@@ -499,10 +517,9 @@ OverlayText Viewer::overlayFor(const FramedWindow& window) const {
         return {tr("%1 is stopping").arg(domain()), {}, {}};
     }
     if (m_displayLink != Link::Up) {
-        const bool before = m_displayBackoff.attempts() == 0;
-        return {before ? tr("Connecting to %1").arg(domain()) : tr("Connection lost – reconnecting"),
-                before ? QString() : (m_unreachable || !m_trouble.isEmpty() ? m_trouble : QString()),
-                {}};
+        const bool before = m_displaySince == Instant{};
+        const QString trouble = m_displayLink == Link::Waiting || !before ? m_trouble : QString();
+        return {before ? tr("Connecting to %1").arg(domain()) : tr("Connection lost – reconnecting"), trouble, {}};
     }
     if (state == QLatin1String("paused")) {
         return {tr("%1 is paused").arg(domain()), tr("Nothing in it runs until it is resumed."), {}};

@@ -52,7 +52,7 @@ private:
     void connectSession();
     void loseDisplay(const QString& why);
     void loseSession(const QString& why);
-    void takeSessionState(bool up);
+    void takeSessionState(bool up, bool anew);
     void endRefresh();
     void tellSettings();
     void showWholeDesktop();
@@ -84,6 +84,8 @@ private:
     Link m_sessionLink = Link::Idle;
     Backoff m_displayBackoff;
     Backoff m_sessionBackoff;
+    Instant m_displaySince{}; ///< since when it is up
+    Instant m_sessionSince{};
     QTimer m_displayRetry;
     QTimer m_sessionRetry;
     QTimer m_refresh;

@@ -23,8 +23,9 @@ namespace {
 /// Raised when a build of the same definition by the same program must be done again.
 constexpr std::uint64_t kBuilderRevision = 2;
 constexpr int kProgressDescriptor = 3;
-/// What a small template takes while it is built: packages, the tree, the archive and the disk at once.
+/// What a template takes while it is built: packages, the tree, the archive and the disk at once.
 constexpr Bytes kBuildNeeds = 3 * kGiB;
+constexpr Bytes kDesktopBuildNeeds = 7 * kGiB;
 
 /// A template's files are a handful of settings.
 constexpr std::size_t kMostFiles = 2000;
@@ -233,7 +234,9 @@ Result<core::BuiltTemplate> ProcessTemplateBuilder::build(const core::TemplateDe
                     "the template has a display, which needs the program " + m_options.session.string() +
                         "; install all of Bulkhead (this part comes with the desktop templates)");
     }
-    if (auto room = checkSpace(m_space, m_options.workDirectory, kBuildNeeds, "building a template"); !room) {
+    if (auto room = checkSpace(m_space, m_options.workDirectory,
+                               definition.heads > 0 ? kDesktopBuildNeeds : kBuildNeeds, "building a template");
+        !room) {
         return fail(room.error());
     }
     std::error_code error;

@@ -264,19 +264,24 @@ void RandrHeads::apply(const HeadRects& wanted) {
 
 /// Each size that a user drags a window through would leave one.
 void RandrHeads::forgetUnusedModes() {
+    xcb_connection_t* const x = m_connection.x();
+    for (std::size_t i = 0; i < m_outputs.size(); ++i) {
+        std::erase_if(m_outputs[i].modes, [&](xcb_randr_mode_t id) {
+            const auto mode = std::find_if(m_modes.begin(), m_modes.end(), [id](const Mode& m) { return m.id == id; });
+            if (mode == m_modes.end() || !mode->isOurs || (m_rects[i] && m_rects[i]->size == mode->size)) {
+                return false;
+            }
+            xcb_randr_delete_output_mode(x, m_outputs[i].id, id);
+            return true;
+        });
+    }
     std::erase_if(m_modes, [&](const Mode& mode) {
         const bool isUsed = std::any_of(m_rects.begin(), m_rects.end(),
                                         [&](const auto& rect) { return rect && rect->size == mode.size; });
-        if (!mode.isOurs || isUsed) {
-            return false;
+        if (mode.isOurs && !isUsed) {
+            xcb_randr_destroy_mode(x, mode.id);
         }
-        for (Output& output : m_outputs) {
-            if (std::erase(output.modes, mode.id) > 0) {
-                xcb_randr_delete_output_mode(m_connection.x(), output.id, mode.id);
-            }
-        }
-        xcb_randr_destroy_mode(m_connection.x(), mode.id);
-        return true;
+        return mode.isOurs && !isUsed;
     });
 }
 

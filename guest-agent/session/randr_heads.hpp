@@ -17,7 +17,7 @@ namespace bulkhead::session {
 
 /// Heads as RandR outputs: head n is the nth output by name and number (Virtual-1, Virtual-2, …). A mode of exactly the
 /// wanted size is made for each, also on an output that says it is disconnected: on a virtual device that only means
-/// that the host has not asked for it. A server that takes no new modes (Xvfb) keeps the size it has.
+/// that the host has not asked for it. A server that takes no new modes keeps the size it has.
 class RandrHeads final : public Heads {
 public:
     /// At most `most` heads. Without RandR there is one head, the whole screen.

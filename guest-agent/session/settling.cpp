@@ -121,7 +121,8 @@ void WindowManager::show(Window& window, Client& client) {
     }
     xcb_map_window(x, window.xid);
     const bool isOfActive = active != nullptr && ownerOf(*active) == ownerOf(window);
-    if (active == nullptr || isOfActive) {
+    const bool isFirst = active == nullptr && !m_clients.contains(m_wanted);
+    if (isFirst || isOfActive) {
         m_wanted = window.xid;
     }
 }

@@ -62,6 +62,9 @@ test  tmux                   a terminal for `bulkhead run -t`
 test  systemd                busctl, for the tests of the bus (need not run as PID 1)
 test  strace                 looks at what a sandboxed process may do
 test  xvfb                   a screen for the tests of windows
+test  xserver-xorg-core      a screen with many heads, for the tests of bulkhead-session
+test  xserver-xorg-video-dummy  the same
+test  libglib2.0-bin         gio: starts apps, as in a domain
 test  openbox                a window manager of the host, for them
 test  xdotool                types and clicks as a user does
 test  x11-utils              looks at windows
