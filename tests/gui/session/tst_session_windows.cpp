@@ -251,6 +251,8 @@ private slots:
             [&] { return m_agent->window("zwei ä€𝄞")->active() && !m_agent->window("zwei ä€𝄞")->wants_attention(); }));
         QCOMPARE(m_client->focus(), two);
         QVERIFY(!m_agent->window("one")->active());
+        QVERIFY(contains(m_client->states(two), "_NET_WM_STATE_FOCUSED"));
+        QVERIFY(!contains(m_client->states(one), "_NET_WM_STATE_FOCUSED"));
 
         // Another program's wish to be in front is a wish for attention.
         XClient other(m_many->display());
