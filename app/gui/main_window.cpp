@@ -11,6 +11,7 @@
 #include "gui/widgets/banner.hpp"
 #include "gui/widgets/domain_delegate.hpp"
 #include "gui/widgets/job_bar.hpp"
+#include "gui/widgets/style.hpp"
 #include "gui/wording.hpp"
 
 #include <QAction>
@@ -101,7 +102,8 @@ MainWindow::MainWindow(Desk& desk, QWidget* parent)
 
 QWidget* MainWindow::makeTop() {
     m_search = new SearchField([this] { return commands(); }, m_whole);
-    m_search->setMinimumHeight(34);
+    m_search->setMinimumHeight(kControlHeight);
+    m_search->setTextMargins(6, 0, 6, 0);
     m_search->setMaximumWidth(560);
     m_newDisposable = new QPushButton(tr("New &disposable"));
     m_newDisposable->setAccessibleName(tr("New disposable"));
@@ -109,7 +111,7 @@ QWidget* MainWindow::makeTop() {
     m_newDomain = new QPushButton(tr("&New domain…"));
     m_newDomain->setAccessibleName(tr("New domain"));
     for (QPushButton* button : {m_newDisposable, m_newDomain}) {
-        button->setMinimumHeight(34);
+        makeRoomy(button);
     }
     connect(m_newDisposable, &QPushButton::clicked, this, [this] {
         m_banner->setText({});
@@ -203,11 +205,11 @@ void MainWindow::showLinkState() {
         const bool isDown =
             failure.code == client::code::kDaemonNotRunning || failure.code == client::code::kDaemonLost;
         const bool isBus = failure.code == client::code::kBusUnavailable;
+        const QString waits = tr("Domains that run go on without it. This window connects by itself as soon as it is "
+                                 "there. To start it:");
         m_unreachable->show(
             isDown ? tr("Bulkhead’s service is not running") : tr("Bulkhead’s service cannot be reached"),
-            tr("%1 Domains that run go on without it. This window connects by itself as soon as it is "
-               "there; to start it:")
-                .arg(sentence(failure)),
+            isDown ? waits : tr("%1 %2").arg(sentence(failure), waits),
             isBus ? QStringLiteral("sudo systemctl start dbus") : QStringLiteral("sudo systemctl start bulkheadd"),
             tr("Try now"));
     }

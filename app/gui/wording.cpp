@@ -93,7 +93,9 @@ QString adviceFor(const client::Failure& failure) {
 
 QString sentence(const client::Failure& failure) {
     QString text = shown(failure.message.empty() ? failure.code : failure.message);
-    if (!text.isEmpty()) {
+    // "work: start: …" begins with a name, which keeps its spelling.
+    static const QRegularExpression kBeginsWithName(QStringLiteral("\\A[^\\s:]+:"));
+    if (!text.isEmpty() && !kBeginsWithName.match(text).hasMatch()) {
         text[0] = text[0].toUpper();
     }
     if (!text.endsWith(QLatin1Char('.')) && !text.endsWith(QChar(0x2026))) {

@@ -20,8 +20,9 @@ ConfirmDialog::ConfirmDialog(const QString& title, const QString& effect, const 
     act->setObjectName(QStringLiteral("act"));
     act->setAccessibleName(verb);
     act->setAutoDefault(false);
+    makeRoomy(act);
+    makeRoomy(cancel);
     cancel->setAccessibleName(cancel->text());
-    cancel->setDefault(true);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(act, &QPushButton::clicked, this, &QDialog::accept);
     auto* layout = new QVBoxLayout(this);
@@ -31,6 +32,8 @@ ConfirmDialog::ConfirmDialog(const QString& title, const QString& effect, const 
     layout->addWidget(new TextLabel(TextLabel::Look::Body, effect));
     layout->addSpacing(kGap);
     layout->addWidget(buttons);
+    cancel->setDefault(true); // only once it is in the dialog does that know of it
+    cancel->setFocus();
     setMinimumWidth(440);
 }
 

@@ -25,7 +25,16 @@ constexpr int kLargestHomeGiB = 4096;
 QLabel* caption(const QString& text, QWidget* field) {
     auto* label = new QLabel(text);
     label->setBuddy(field);
+    label->setMinimumWidth(label->sizeHint().width() + 4); // the underlined letter is not counted in
     return label;
+}
+
+QLayout* withHint(QWidget* field, QWidget* hint) {
+    auto* column = new QVBoxLayout;
+    column->setSpacing(4);
+    column->addWidget(field);
+    column->addWidget(hint);
+    return column;
 }
 
 } // namespace
@@ -59,10 +68,8 @@ CreateDialog::CreateDialog(Desk& desk, QWidget* parent)
     form->setHorizontalSpacing(kSection);
     form->setVerticalSpacing(10);
     form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-    form->addRow(caption(tr("&Name"), m_name), m_name);
-    form->addRow(QString(), m_nameHint);
-    form->addRow(caption(tr("&Template"), m_template), m_template);
-    form->addRow(QString(), m_templateHint);
+    form->addRow(caption(tr("&Name"), m_name), withHint(m_name, m_nameHint));
+    form->addRow(caption(tr("&Template"), m_template), withHint(m_template, m_templateHint));
     form->addRow(caption(tr("&Size"), m_size), m_size);
     form->addRow(caption(tr("&Label"), m_label), m_label);
     form->addRow(caption(tr("&Home"), m_home), m_home);
@@ -71,9 +78,15 @@ CreateDialog::CreateDialog(Desk& desk, QWidget* parent)
 
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
     m_create = buttons->addButton(tr("&Create domain"), QDialogButtonBox::AcceptRole);
-    m_create->setDefault(true);
     m_create->setAccessibleName(tr("Create domain"));
-    buttons->button(QDialogButtonBox::Cancel)->setAccessibleName(tr("Cancel"));
+    auto* cancel = buttons->button(QDialogButtonBox::Cancel);
+    cancel->setAccessibleName(tr("Cancel"));
+    cancel->setAutoDefault(false);
+    makeRoomy(cancel);
+    makeRoomy(m_create);
+    for (QWidget* field : std::initializer_list<QWidget*>{m_name, m_template, m_size, m_label, m_home}) {
+        field->setMinimumHeight(kControlHeight);
+    }
 
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(kMargin, kMargin, kMargin, 16);
@@ -83,6 +96,8 @@ CreateDialog::CreateDialog(Desk& desk, QWidget* parent)
     layout->addLayout(form);
     layout->addStretch();
     layout->addWidget(buttons);
+    // Only once it is in the dialog does that know of it.
+    m_create->setDefault(true);
 
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(m_create, &QPushButton::clicked, this, &CreateDialog::submit);

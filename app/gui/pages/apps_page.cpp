@@ -44,6 +44,11 @@ AppsPage::AppsPage(Desk& desk, QWidget* parent)
     m_search->setAccessibleName(tr("Find an app of this domain"));
     m_search->setClearButtonEnabled(true);
     m_search->setMaximumWidth(320);
+    m_search->setMinimumHeight(kControlHeight);
+    m_search->setTextMargins(4, 0, 4, 0);
+    for (QPushButton* button : {m_terminal, m_files, m_windows}) {
+        makeRoomy(button);
+    }
     m_terminal->setAccessibleName(tr("Open a terminal in this domain"));
     m_files->setAccessibleName(tr("Open the files of this domain"));
     m_windows->setAccessibleName(tr("Show the windows of this domain"));

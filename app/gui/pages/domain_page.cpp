@@ -13,7 +13,8 @@
 #include <QHBoxLayout>
 #include <QMenu>
 #include <QPushButton>
-#include <QTabWidget>
+#include <QStackedWidget>
+#include <QTabBar>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -35,14 +36,17 @@ DomainPage::DomainPage(Desk& desk, QWidget* parent)
     , m_main(new QPushButton)
     , m_more(new QToolButton)
     , m_banner(new Banner)
-    , m_tabs(new QTabWidget)
+    , m_tabs(new QTabBar)
+    , m_pages(new QStackedWidget)
     , m_apps(new AppsPage(desk))
     , m_settings(new SettingsPage(desk)) {
-    m_main->setMinimumWidth(110);
+    makeRoomy(m_main);
+    m_main->setMinimumWidth(120);
     m_more->setText(tr("More"));
     m_more->setToolButtonStyle(Qt::ToolButtonTextOnly);
     m_more->setPopupMode(QToolButton::InstantPopup);
     m_more->setFocusPolicy(Qt::StrongFocus);
+    makeRoomy(m_more);
     m_more->setAccessibleName(tr("More to do with this domain"));
     auto* menu = new QMenu(m_more);
     m_forceStop = menu->addAction(tr("&Force stop…"));
@@ -68,13 +72,25 @@ DomainPage::DomainPage(Desk& desk, QWidget* parent)
 
     m_tabs->setDocumentMode(true);
     m_tabs->setAccessibleName(tr("Pages of this domain"));
-    m_tabs->addTab(m_apps, tr("&Apps"));
-    m_tabs->addTab(m_settings, tr("&Settings"));
+    m_tabs->setDrawBase(false);
+    m_tabs->setExpanding(false);
+    m_tabs->addTab(tr("&Apps"));
+    m_tabs->addTab(tr("&Settings"));
+    m_pages->addWidget(m_apps);
+    m_pages->addWidget(m_settings);
+    connect(m_tabs, &QTabBar::currentChanged, m_pages, &QStackedWidget::setCurrentIndex);
+    auto* tabLine = new QHBoxLayout;
+    tabLine->setContentsMargins(kMargin, 0, kMargin, 0);
+    tabLine->addWidget(m_tabs);
+    tabLine->addStretch();
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
-    layout->setSpacing(12);
+    layout->setSpacing(0);
     layout->addLayout(top);
-    layout->addWidget(m_tabs, 1);
+    layout->addSpacing(12);
+    layout->addLayout(tabLine);
+    layout->addWidget(makeLine(Qt::Horizontal));
+    layout->addWidget(m_pages, 1);
 
     connect(m_main, &QPushButton::clicked, this, &DomainPage::onMainButton);
     connect(m_forceStop, &QAction::triggered, this, &DomainPage::askForceStop);
@@ -95,11 +111,11 @@ void DomainPage::setDomain(const QString& path) {
 }
 
 void DomainPage::showApps() {
-    m_tabs->setCurrentWidget(m_apps);
+    m_tabs->setCurrentIndex(m_pages->indexOf(m_apps));
 }
 
 void DomainPage::showSettings() {
-    m_tabs->setCurrentWidget(m_settings);
+    m_tabs->setCurrentIndex(m_pages->indexOf(m_settings));
 }
 
 QString DomainPage::problemText() const {

@@ -7,7 +7,8 @@
 
 class QAction;
 class QPushButton;
-class QTabWidget;
+class QStackedWidget;
+class QTabBar;
 class QToolButton;
 
 namespace bulkhead::gui {
@@ -48,7 +49,8 @@ private:
     QAction* m_forceStop;
     QAction* m_remove;
     Banner* m_banner;
-    QTabWidget* m_tabs;
+    QTabBar* m_tabs;
+    QStackedWidget* m_pages;
     AppsPage* m_apps;
     SettingsPage* m_settings;
 };

@@ -8,6 +8,7 @@
 
 #include <QHBoxLayout>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QScrollArea>
 #include <QStyle>
 #include <QVBoxLayout>
@@ -25,6 +26,13 @@ QString labelOf(const QString& name) {
     return name == kFirst[0]   ? QStringLiteral("red")
            : name == kFirst[1] ? QStringLiteral("blue")
                                : QStringLiteral("black");
+}
+
+/// A fix is a command or advice in words; nothing but its form tells which.
+bool isCommand(const QString& fix) {
+    static const QRegularExpression kCommand(
+        QStringLiteral("\\A(sudo|bulkhead|apt|apt-get|systemctl|modprobe|chgrp|chmod|chown|usermod) "));
+    return kCommand.match(fix).hasMatch();
 }
 
 void clear(QVBoxLayout* layout) {
@@ -109,6 +117,9 @@ FirstRunPage::FirstRunPage(Desk& desk, QWidget* parent)
     buttons->addStretch();
     domains->addLayout(buttons);
     column->addStretch();
+    for (QPushButton* button : {m_examine, m_create, own}) {
+        makeRoomy(button);
+    }
     m_create->setAccessibleName(m_create->text());
     m_create->setDefault(true);
     m_examine->setAccessibleName(tr("Examine this computer again"));
@@ -194,7 +205,11 @@ void FirstRunPage::addFinding(const client::Finding& finding) {
         new TextLabel(TextLabel::Look::Body, tr("%1: %2").arg(shown(finding.check, 60), shown(finding.text))));
     const QStringList fixes = finding.fix.split(QLatin1Char('\n'), Qt::SkipEmptyParts);
     for (const QString& fix : fixes) {
-        words->addWidget(new CommandLine(tr("What to do about %1").arg(shown(finding.check, 60)), shown(fix)));
+        if (isCommand(fix)) {
+            words->addWidget(new CommandLine(tr("What to do about %1").arg(shown(finding.check, 60)), shown(fix)));
+        } else {
+            words->addWidget(new TextLabel(TextLabel::Look::Quiet, shown(fix)));
+        }
     }
     line->addWidget(icon, 0, Qt::AlignTop);
     line->addLayout(words, 1);
@@ -218,6 +233,7 @@ void FirstRunPage::showTemplates() {
         }
         if (!one.built && isAdministrator) {
             auto* build = new QPushButton(tr("Build %1").arg(name));
+            makeRoomy(build);
             build->setAccessibleName(tr("Build template %1").arg(name));
             connect(build, &QPushButton::clicked, this, [this, build, template_ = one.name] {
                 build->setEnabled(false); // until the list comes again

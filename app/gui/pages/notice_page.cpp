@@ -17,12 +17,13 @@ NoticePage::NoticePage(QWidget* parent)
     , m_button(new QPushButton) {
     auto* column = new QVBoxLayout;
     column->setSpacing(12);
+    m_command->setMinimumWidth(460);
     column->addStretch(2);
     m_title->setAlignment(Qt::AlignHCenter);
     m_text->setAlignment(Qt::AlignHCenter);
     column->addWidget(m_title);
     column->addWidget(m_text);
-    column->addWidget(m_command);
+    column->addWidget(m_command, 0, Qt::AlignHCenter);
     column->addWidget(m_button, 0, Qt::AlignHCenter);
     column->addStretch(3);
     auto* layout = new QHBoxLayout(this);
@@ -42,6 +43,8 @@ void NoticePage::show(const QString& title, const QString& text, const QString& 
     m_command->setVisible(!command.isEmpty());
     m_button->setText(button);
     m_button->setAccessibleName(button);
+    m_button->setMinimumSize(0, 0);
+    makeRoomy(m_button);
     m_button->setVisible(!button.isEmpty());
 }
 

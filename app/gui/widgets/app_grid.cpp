@@ -6,12 +6,16 @@
 
 #include <QEvent>
 #include <QPainter>
+#include <QStyledItemDelegate>
+#include <QTextOption>
 
 namespace bulkhead::gui {
 namespace {
 
 constexpr int kIdRole = Qt::UserRole + 1;
 constexpr int kIconSide = 48;
+constexpr int kCellWidth = 128;
+constexpr int kCellHeight = 120;
 
 QIcon letterIcon(const QString& name, const QPalette& palette, qreal ratio) {
     QPixmap pixmap(QSize(kIconSide, kIconSide) * ratio);
@@ -33,6 +37,42 @@ QIcon letterIcon(const QString& name, const QPalette& palette, qreal ratio) {
     return QIcon(pixmap);
 }
 
+/// Icon above, name below over the whole width of the cell, in up to two lines.
+class TileDelegate : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+    void paint(QPainter* painter, const QStyleOptionViewItem& given, const QModelIndex& index) const override {
+        QStyleOptionViewItem option = given;
+        initStyleOption(&option, index);
+        painter->save();
+        painter->setRenderHint(QPainter::Antialiasing);
+        const QRectF tile = QRectF(option.rect).adjusted(2, 2, -6, -6);
+        const bool isChosen = (option.state & QStyle::State_Selected) != 0 && option.widget->hasFocus();
+        if (isChosen || (option.state & QStyle::State_MouseOver) != 0) {
+            QColor fill = option.palette.color(QPalette::Highlight);
+            fill.setAlphaF(isChosen ? 0.28F : 0.12F);
+            painter->setPen(isChosen ? QPen(option.palette.color(QPalette::Highlight)) : QPen(Qt::NoPen));
+            painter->setBrush(fill);
+            painter->drawRoundedRect(tile, 8, 8);
+        }
+        const QRectF icon(tile.center().x() - kIconSide / 2.0, tile.top() + 12, kIconSide, kIconSide);
+        option.icon.paint(painter, icon.toRect());
+        QTextOption words(Qt::AlignHCenter | Qt::AlignTop);
+        words.setWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
+        const QRectF below(tile.left() + 6, icon.bottom() + 8, tile.width() - 12, tile.bottom() - icon.bottom() - 10);
+        painter->setPen(option.palette.color(QPalette::WindowText));
+        painter->setClipRect(below);
+        painter->drawText(
+            below, option.fontMetrics.elidedText(option.text, Qt::ElideRight, static_cast<int>(below.width() * 1.8)),
+            words);
+        painter->restore();
+    }
+    [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem& /*option*/, const QModelIndex& /*index*/) const override {
+        return {kCellWidth, kCellHeight};
+    }
+};
+
 } // namespace
 
 AppGrid::AppGrid(QWidget* parent)
@@ -45,7 +85,9 @@ AppGrid::AppGrid(QWidget* parent)
     setWordWrap(true);
     setTextElideMode(Qt::ElideRight);
     setIconSize(QSize(kIconSide, kIconSide));
-    setGridSize(QSize(124, 108));
+    setGridSize(QSize(kCellWidth, kCellHeight));
+    setItemDelegate(new TileDelegate(this));
+    setMouseTracking(true);
     setUniformItemSizes(true);
     setFrameShape(QFrame::NoFrame);
     setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);

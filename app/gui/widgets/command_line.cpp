@@ -19,6 +19,9 @@ CommandLine::CommandLine(const QString& what, const QString& command, QWidget* p
     m_line->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
     m_line->setAccessibleName(what);
     auto* copy = new QPushButton(tr("Copy"));
+    makeRoomy(copy);
+    m_line->setMinimumHeight(kControlHeight);
+    m_line->setTextMargins(4, 0, 4, 0);
     copy->setAccessibleName(tr("Copy: %1").arg(what));
     connect(copy, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(m_line->text()); });
     auto* layout = new QHBoxLayout(this);

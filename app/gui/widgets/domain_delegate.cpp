@@ -108,7 +108,11 @@ void DomainDelegate::paint(QPainter* painter, const QStyleOptionViewItem& given,
     const client::Label& label = client::labelNamed(index.data(DomainModel::LabelRole).toString().toStdString());
     const QSize chip = widgets::chipSize(label, smallFont(option.font));
     const QFontMetrics nameMetrics(nameFont(option.font));
-    const int top = row.top() + kPadding;
+    const double memory = index.data(DomainModel::MemoryRole).toDouble();
+    const double disk = index.data(DomainModel::DiskRole).toDouble();
+    // What has no bars stands in the middle of its row.
+    const int barLine = QFontMetrics(smallFont(option.font)).height() + 4;
+    const int top = row.top() + kPadding + (memory < 0 && disk < 0 ? barLine / 2 : 0);
     const int left = row.left() + kPadding + 6;
     widgets::paintChip(*painter,
                        QRectF(left, top + (nameMetrics.height() - chip.height()) / 2.0, chip.width(), chip.height()),
@@ -139,8 +143,6 @@ void DomainDelegate::paint(QPainter* painter, const QStyleOptionViewItem& given,
     painter->drawText(text.adjusted(indent, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
                       small.elidedText(state, Qt::ElideRight, text.width() - indent));
 
-    const double memory = index.data(DomainModel::MemoryRole).toDouble();
-    const double disk = index.data(DomainModel::DiskRole).toDouble();
     text.translate(0, small.height() + 4);
     const int half = (text.width() - 12) / 2;
     if (memory >= 0) {

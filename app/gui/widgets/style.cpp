@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/widgets/style.hpp"
 
+#include <QAbstractButton>
 #include <QApplication>
 #include <QEvent>
 #include <QPainter>
+
+#include <algorithm>
 
 namespace bulkhead::gui {
 namespace {
@@ -73,6 +76,11 @@ void TextLabel::applyColour() {
         own.setColor(QPalette::WindowText, quietColour(QApplication::palette()));
         setPalette(own);
     }
+}
+
+void makeRoomy(QAbstractButton* button) {
+    button->setMinimumHeight(kControlHeight);
+    button->setMinimumWidth(std::max(96, button->sizeHint().width() + 2 * kGap));
 }
 
 QWidget* makeLine(Qt::Orientation orientation, QWidget* parent) {

@@ -6,6 +6,7 @@
 #include <QPalette>
 #include <QString>
 
+class QAbstractButton;
 class QWidget;
 
 /// The few things that make all pages look alike. Colours come from the palette, so that light and dark follow the
@@ -15,6 +16,7 @@ namespace bulkhead::gui {
 constexpr int kGap = 8;      ///< between things that belong together, logical pixels
 constexpr int kSection = 20; ///< between those that do not
 constexpr int kMargin = 24;  ///< around a page
+constexpr int kControlHeight = 32;
 
 /// Text that steps back: between the text and the background.
 QColor quietColour(const QPalette& palette);
@@ -36,6 +38,9 @@ private:
     void applyColour();
     Look m_look;
 };
+
+/// Gives a button the room that its text wants, and the height of the fields beside it.
+void makeRoomy(QAbstractButton* button);
 
 /// A line that separates.
 QWidget* makeLine(Qt::Orientation orientation, QWidget* parent = nullptr);

@@ -161,6 +161,7 @@ QDBusObjectPath FakeManager::FindDomain(const QString& name) {
 
 QDBusObjectPath FakeManager::CreateDomain(const QString& name, const QVariantMap& options) {
     m_owner.lastManagerOptions = options;
+    m_owner.lastCreateOptions = options;
     if (m_owner.failed(*this)) {
         return QDBusObjectPath("/");
     }
@@ -295,6 +296,10 @@ QDBusObjectPath FakeBulkhead::takeJob(const QVariantMap& result) {
 }
 
 bool FakeBulkhead::failed(QDBusContext& context) {
+    if (!m_failing.isEmpty() && context.message().member() != m_failing) {
+        return false;
+    }
+    m_failing.clear();
     const auto error = std::exchange(nextError, {});
     if (error.first.isEmpty()) {
         return false;

@@ -142,8 +142,11 @@ public:
     QDBusObjectPath takeJob(const QVariantMap& result = {});
     /// Goes away as a daemon that was killed.
     void vanish();
-    /// The next call fails so.
-    void failNext(const QString& error, const QString& message) { nextError = {error, message}; }
+    /// The next call fails so; of that method only, when one is named.
+    void failNext(const QString& error, const QString& message, const QString& method = {}) {
+        nextError = {error, message};
+        m_failing = method;
+    }
     /// Sends the prepared error if there is one; for the fakes.
     bool failed(QDBusContext& context);
 
@@ -151,6 +154,7 @@ public:
     std::vector<std::thread> players;
     QVariantMap managerDescription;
     QVariantMap lastManagerOptions;
+    QVariantMap lastCreateOptions;
     bulkhead::client::VariantMapList templates;
     QVariantMap jobResult; ///< of BuildTemplate and Doctor
 
@@ -159,6 +163,7 @@ private:
 
     QDBusConnection m_connection;
     std::pair<QString, QString> nextError;
+    QString m_failing;
     std::map<QString, std::unique_ptr<FakeDomain>> m_domains;
     std::vector<std::unique_ptr<FakeJob>> m_jobs;
     QString m_nextJob;

@@ -81,16 +81,17 @@ private slots:
         GuiFixture::find<QSpinBox>("Size of the home disk")->setValue(3);
         GuiFixture::click("Create domain");
         QTRY_COMPARE(m_fixture->window->chosenDomain(), GuiFixture::path("mail"));
-        QCOMPARE(m_fixture->fake->lastManagerOptions.value("template").toString(), QString("desktop"));
-        QCOMPARE(m_fixture->fake->lastManagerOptions.value("label").toString(), QString("green"));
-        QCOMPARE(m_fixture->fake->lastManagerOptions.value("home-size").toString(), QString("3GiB"));
+        QCOMPARE(m_fixture->fake->lastCreateOptions.value("template").toString(), QString("desktop"));
+        QCOMPARE(m_fixture->fake->lastCreateOptions.value("label").toString(), QString("green"));
+        QCOMPARE(m_fixture->fake->lastCreateOptions.value("home-size").toString(), QString("3GiB"));
         QVERIFY(GuiFixture::find<QLineEdit>("Name") == nullptr);
     }
 
     void refusal_staysInTheForm() {
         open();
         GuiFixture::find<QLineEdit>("Name")->setText("mail");
-        m_fixture->fake->failNext("org.bulkhead1.Error.LimitExceeded", "you have 64 domains already; remove one first");
+        m_fixture->fake->failNext("org.bulkhead1.Error.LimitExceeded", "you have 64 domains already; remove one first",
+                                  "CreateDomain");
         GuiFixture::click("Create domain");
         QTRY_VERIFY(GuiFixture::says("You have 64 domains already; remove one first."));
         QCOMPARE(GuiFixture::find<QLineEdit>("Name")->text(), QString("mail"));

@@ -85,7 +85,7 @@ private slots:
         m_fixture->open();
         const QString reason = "work: start: the disk of the image store is full (96 %)";
         if (isRefused) {
-            m_fixture->fake->failNext("org.bulkhead1.Error.LimitExceeded", reason);
+            m_fixture->fake->failNext("org.bulkhead1.Error.LimitExceeded", reason, "Start");
             GuiFixture::click("Start work");
         } else {
             FakeJob& job = m_fixture->fake->prepareJob();
@@ -95,8 +95,7 @@ private slots:
             job.description["message"] = reason;
             job.finish("failed");
         }
-        QTRY_VERIFY(GuiFixture::says("The disk of the image store is full") ||
-                    GuiFixture::says("the disk of the image store is full (96 %)."));
+        QTRY_VERIFY(GuiFixture::says("work: start: the disk of the image store is full (96 %)."));
         QCOMPARE(QApplication::activeModalWidget(), nullptr);
         QVERIFY(GuiFixture::find<QPushButton>("Start work")->isEnabled());
         QVERIFY(
@@ -184,7 +183,8 @@ private slots:
     void disposable_thatDoesNotStartSaysWhy() {
         m_fixture->add("work", "stopped");
         m_fixture->open();
-        m_fixture->fake->failNext("org.bulkhead1.Error.NotFound", "no template \"minimal\" is built");
+        m_fixture->fake->failNext("org.bulkhead1.Error.NotFound", "no template \"minimal\" is built",
+                                  "StartDisposable");
         GuiFixture::click("New disposable");
         QTRY_VERIFY(GuiFixture::says("Start a disposable: No template \"minimal\" is built."));
         QVERIFY(GuiFixture::find<QPushButton>("New disposable")->isEnabled());

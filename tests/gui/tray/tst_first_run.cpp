@@ -49,7 +49,7 @@ private slots:
         GuiFixture::click("Create browser, work and vault");
         QTRY_COMPARE(m_fixture->fake->domainNames(), QStringList({"browser", "vault", "work"}));
         QCOMPARE(m_fixture->fake->domain("vault")->description["kind"].toString(), QString("app"));
-        QCOMPARE(m_fixture->fake->lastManagerOptions["template"].toString(), QString("desktop"));
+        QCOMPARE(m_fixture->fake->lastCreateOptions["template"].toString(), QString("desktop"));
         m_fixture->fake->announce();
         QTRY_COMPARE(m_fixture->desk->domains.rowCount(), 3);
         QTRY_VERIFY(!GuiFixture::says("Welcome to Bulkhead"));
@@ -81,7 +81,8 @@ private slots:
         m_fixture->fake->removeDomain("browser");
         QTRY_VERIFY(GuiFixture::says("Welcome to Bulkhead"));
         QTRY_COMPARE(m_fixture->desk->jobs.rowCount(), 0);
-        m_fixture->fake->failNext("org.bulkhead1.Error.HostFailure", "home disk of domain \"browser\": no space left");
+        m_fixture->fake->failNext("org.bulkhead1.Error.HostFailure", "home disk of domain \"browser\": no space left",
+                                  "CreateDomain");
         GuiFixture::click("Create browser, work and vault");
         QTRY_VERIFY(GuiFixture::says("browser was not created: Home disk of domain \"browser\": no space left."));
         QVERIFY(GuiFixture::find<QPushButton>("Create browser, work and vault")->isEnabled());

@@ -8,7 +8,7 @@
 #include <QPushButton>
 #include <QStyle>
 #include <QStyleFactory>
-#include <QTabWidget>
+#include <QTabBar>
 
 using namespace bulkhead;
 using namespace bulkhead::tests;
@@ -20,8 +20,8 @@ class TestTrayScreens : public QObject {
     std::unique_ptr<GuiFixture> m_fixture;
 
     static QPalette darkPalette() {
-        QPalette palette;
         const QColor window(0x2b, 0x2d, 0x30);
+        QPalette palette(QColor(0x3a, 0x3d, 0x41), window); // with the shades that belong to them
         const QColor base(0x1f, 0x21, 0x23);
         const QColor text(0xe8, 0xea, 0xed);
         palette.setColor(QPalette::Window, window);
@@ -98,9 +98,9 @@ private slots:
         QTRY_VERIFY(gui::memoryShare(*m_fixture->row("browser")) > 0);
         keep(window, "apps");
 
-        GuiFixture::find<QTabWidget>("Pages of this domain")->setCurrentIndex(1);
+        GuiFixture::find<QTabBar>("Pages of this domain")->setCurrentIndex(1);
         keep(window, "settings");
-        GuiFixture::find<QTabWidget>("Pages of this domain")->setCurrentIndex(0);
+        GuiFixture::find<QTabBar>("Pages of this domain")->setCurrentIndex(0);
 
         m_fixture->window->chooseDomain(GuiFixture::path("vault"));
         keep(window, "failed");

@@ -28,7 +28,13 @@ ScreenWithoutGuest::ScreenWithoutGuest(int heads) {
         "-device",
         QStringLiteral("virtio-vga,max_outputs=%1").arg(heads),
         "-device",
-        "virtio-tablet-pci",
+        "qemu-xhci",
+        "-device",
+        "usb-tablet",
+        "-trace",
+        "enable=input_event_*",
+        "-D",
+        m_folder.filePath("trace"),
         "-spice",
         QStringLiteral("unix=on,addr=%1,disable-ticketing=on,image-compression=off,streaming-video=off").arg(socket)};
     restart();
@@ -51,6 +57,11 @@ int ScreenWithoutGuest::connectOnce() const {
         return -1;
     }
     return fd;
+}
+
+QByteArray ScreenWithoutGuest::inputTrace() const {
+    QFile file(m_folder.filePath("trace"));
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
 }
 
 SessionPeer::SessionPeer(client::Descriptor& theirs) {

@@ -21,6 +21,8 @@ public:
     void stop() { m_qemu.reset(); }
     /// A connected socket; -1 when it does not listen.
     [[nodiscard]] int connectOnce() const;
+    /// What the devices saw of the user: lines of QEMU's trace.
+    [[nodiscard]] QByteArray inputTrace() const;
 
 private:
     QTemporaryDir m_folder;
