@@ -104,6 +104,13 @@ private slots:
             QCOMPARE(m_client->geometry(two), headRect(1)); // wherever it had to go
             QVERIFY(!headRect(0)->overlaps(*headRect(1)));
         }
+        // A little larger or smaller costs no new screen.
+        const Size screen = m_client->geometry(m_client->root()).size;
+        for (const Size size : {Size{505, 306}, Size{502, 300}}) {
+            m_agent->send(resizeTo(m_agent->window("one")->window(), size));
+            QVERIFY(waitForSize("one", size));
+            QCOMPARE(m_client->geometry(m_client->root()).size, screen);
+        }
         // Sizes that were left leave no modes behind.
         const QByteArray modes = runTool(m_many->display(), "xrandr", {"--query"});
         QCOMPARE(modes.count("bulkhead-"), 2);
