@@ -18,7 +18,7 @@ endfunction()
 
 bulkhead_install("${CMAKE_INSTALL_BINDIR}" bulkhead bulkhead-viewer)
 bulkhead_install("${CMAKE_INSTALL_SBINDIR}" bulkheadd)
-bulkhead_install("libexec/bulkhead" bulkhead-channel bulkhead-build bulkhead-agent bulkhead-reaper)
+bulkhead_install("libexec/bulkhead" bulkhead-channel bulkhead-build bulkhead-agent bulkhead-session bulkhead-reaper)
 
 set(units "lib/systemd/system") # where Debian's systemd looks, whatever the libdir
 install(FILES packaging/systemd/bulkheadd.service DESTINATION "${units}")
@@ -29,6 +29,7 @@ install(FILES packaging/dbus/org.bulkhead1.service DESTINATION "${CMAKE_INSTALL_
 install(DIRECTORY daemon/dbus/interfaces/ DESTINATION "${CMAKE_INSTALL_DATADIR}/dbus-1/interfaces"
         FILES_MATCHING PATTERN "*.xml")
 if(EXISTS "${CMAKE_SOURCE_DIR}/resources/templates")
+    # The definitions and the folders with their files, with the modes that these have here.
     install(DIRECTORY resources/templates/ DESTINATION "${CMAKE_INSTALL_DATADIR}/bulkhead/templates.d"
-            FILES_MATCHING PATTERN "*.toml")
+            USE_SOURCE_PERMISSIONS)
 endif()

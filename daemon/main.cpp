@@ -186,7 +186,8 @@ int run(const Settings& settings) noexcept {
     imaging::ProcessTemplateBuilder builder({.program = settings.libexecDirectory / "bulkhead-build",
                                              .agent = settings.libexecDirectory / "bulkhead-agent",
                                              .workDirectory = settings.cacheDirectory / "build",
-                                             .user = settings.buildUser});
+                                             .user = settings.buildUser,
+                                             .session = settings.libexecDirectory / "bulkhead-session"});
 
     core::WorkerPool calls(kCallThreads);
     core::WorkerPool jobThreads(kJobThreads);

@@ -16,7 +16,7 @@ struct Settings {
     std::filesystem::path cacheDirectory = "/var/cache/bulkhead";
     std::filesystem::path configDirectory = "/etc/bulkhead";
     std::filesystem::path dataDirectory;    ///< templates.d lies in it
-    std::filesystem::path libexecDirectory; ///< bulkhead-channel, bulkhead-build, bulkhead-agent
+    std::filesystem::path libexecDirectory; ///< bulkhead-channel, bulkhead-build, bulkhead-agent, bulkhead-session
     std::string libvirtUri = "qemu:///system";
     std::string imageGroup = "kvm"; ///< may read templates; emulators run with it
     /// How the daemon reaches guests: auto takes vsock where the host has it.

@@ -76,6 +76,11 @@ void Domain::describe(Callback<DomainInfo> done) {
              [](const auto& reply) { return domainInfoFrom(reply.value()); });
 }
 
+void Domain::status(Callback<GuestStatus> done) {
+    whenDone(m_proxy->Status(), m_proxy.get(), std::move(done),
+             [](const auto& reply) { return guestStatusFrom(reply.value()); });
+}
+
 void Domain::start(Callback<QDBusObjectPath> done) {
     whenDone(m_proxy->Start({}), m_proxy.get(), std::move(done), pathOf);
 }

@@ -50,6 +50,8 @@ public:
     Domain& operator=(const Domain&) = delete;
 
     void describe(Callback<DomainInfo> done);
+    /// Only while it runs.
+    void status(Callback<GuestStatus> done);
     /// The job ends when the domain can run programs.
     void start(Callback<QDBusObjectPath> done);
     void stop(bool force, std::optional<std::chrono::milliseconds> grace, Callback<QDBusObjectPath> done);

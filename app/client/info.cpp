@@ -96,6 +96,12 @@ DomainInfo domainInfoFrom(const QVariantMap& map) {
     return info;
 }
 
+GuestStatus guestStatusFrom(const QVariantMap& map) {
+    const auto number = [&](const char* key) { return std::uint64_t{map.value(QLatin1String(key)).toULongLong()}; };
+    return {number("uptime-ms"),    number("memory-total"),     number("memory-available"), number("processes"),
+            number("system-total"), number("system-available"), number("home-total"),       number("home-available")};
+}
+
 TemplateInfo templateInfoFrom(const QVariantMap& map) {
     const auto text = [&](const char* key) { return map.value(QLatin1String(key)).toString(); };
     TemplateInfo info;

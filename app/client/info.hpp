@@ -24,6 +24,7 @@ struct ManagerInfo {
 };
 
 struct DomainInfo {
+    QString path; ///< of its object on the bus; only from Manager::listDomains()
     QString id;
     QString name;
     QString kind; ///< app, disposable or standalone
@@ -45,6 +46,19 @@ struct DomainInfo {
     QString templateVersion;
     std::optional<std::int64_t> startedAt; ///< seconds since 1970
     std::uint32_t programs = 0;            ///< programs that run in it through us
+    bool operator==(const DomainInfo&) const = default;
+};
+
+/// What the guest's agent says of itself. Untrusted numbers: good for a bar, never for a decision. All sizes in bytes.
+struct GuestStatus {
+    std::uint64_t uptimeMs = 0;
+    std::uint64_t memoryTotal = 0;
+    std::uint64_t memoryAvailable = 0;
+    std::uint64_t processes = 0;
+    std::uint64_t systemTotal = 0;
+    std::uint64_t systemAvailable = 0;
+    std::uint64_t homeTotal = 0; ///< 0: it has no home of its own
+    std::uint64_t homeAvailable = 0;
 };
 
 struct TemplateSize {
@@ -78,6 +92,7 @@ struct Finding {
 
 ManagerInfo managerInfoFrom(const QVariantMap& map);
 DomainInfo domainInfoFrom(const QVariantMap& map);
+GuestStatus guestStatusFrom(const QVariantMap& map);
 TemplateInfo templateInfoFrom(const QVariantMap& map);
 /// The result of a Doctor job. Fails with VersionMismatch when `findings` is not there or has another type.
 Outcome<QList<Finding>> findingsFrom(const QVariantMap& jobResult);

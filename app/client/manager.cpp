@@ -39,8 +39,11 @@ void Manager::listDomains(bool all, Callback<QList<DomainInfo>> done) {
     }
     whenDone(m_proxy->ListDomains(options), m_proxy.get(), std::move(done), [](const auto& reply) {
         QList<DomainInfo> domains;
-        for (const QVariantMap& map : reply.value()) {
-            domains.append(domainInfoFrom(map));
+        const ObjectDescriptions described = reply.value();
+        for (auto one = described.cbegin(); one != described.cend(); ++one) {
+            DomainInfo info = domainInfoFrom(one.value());
+            info.path = one.key().path();
+            domains.append(info);
         }
         return domains;
     });

@@ -82,6 +82,42 @@ void readSizes(TomlTable& table, core::TemplateDefinition& definition) {
     }
 }
 
+/// A folder beside the definition, or anywhere by its whole path. Only looked at when the template is built.
+Status checkFiles(std::string_view name) {
+    const bool isBeside = !name.empty() && name.size() <= 64 && isLowerOrDigit(name.front()) &&
+                          std::all_of(name.begin(), name.end(), [](char c) { return isLowerOrDigit(c) || c == '-'; });
+    const bool isAbsolute = name.starts_with('/') && name.size() <= 4000 && escapeUntrusted(name, 4000) == name;
+    if (!isBeside && !isAbsolute) {
+        return fail(ErrorCode::InvalidArgument,
+                    "\"" + escapeUntrusted(name, 80) +
+                        "\" is no folder of files: write the name of one beside this file (lower-case letters, "
+                        "digits, -) or an absolute path");
+    }
+    return {};
+}
+
+/// What is inside the system besides packages, and what it shows.
+void readSystem(TomlTable& table, core::TemplateDefinition& definition) {
+    if (const auto init = table.text("init")) {
+        const auto known = core::templateInitFrom(*init);
+        if (!known) {
+            table.addProblem("init", "\"init\" is \"" + escapeUntrusted(*init, 80) +
+                                         "\"; write \"agent\" (the agent is the first process) or \"systemd\"");
+        }
+        definition.init = known.value_or(core::TemplateInit::Agent);
+    }
+    definition.heads = static_cast<unsigned>(table.integer("heads", 0, core::kMostHeads).value_or(0));
+    if (definition.heads > 0 && definition.init != core::TemplateInit::Systemd) {
+        table.addProblem("heads", "\"heads\" gives the domain a display, and only systemd starts what draws on it; add "
+                                  "init = \"systemd\", or leave \"heads\" out");
+    }
+    if (const auto files = table.text("files")) {
+        table.check("files", checkFiles(*files));
+        // An absolute one stays as it is.
+        definition.files = definition.file.parent_path() / *files;
+    }
+}
+
 } // namespace
 
 tl::expected<core::TemplateDefinition, Problems> parseTemplateToml(std::string_view text, const std::string& path,
@@ -120,6 +156,7 @@ tl::expected<core::TemplateDefinition, Problems> parseTemplateToml(std::string_v
         }
         definition.packages = std::move(*packages);
     }
+    readSystem(table, definition);
     definition.systemSize = requiredSize(table, "system_size", kLeastDisk, kMostDisk, "system_size = \"8GiB\"");
     definition.homeSize = requiredSize(table, "home_size", kLeastDisk, kMostDisk, "home_size = \"8GiB\"");
     readSizes(table, definition);

@@ -65,6 +65,7 @@ Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs) {
         described.emplace("acceleration", text(nameOf(entry.instance->acceleration)));
         described.emplace("transport", text(nameOf(entry.instance->transport)));
         described.emplace("template-version", text(entry.instance->templateVersion));
+        described.emplace("display", sdbus::Variant(entry.instance->heads > 0));
         described.emplace("started-at", std::int64_t{entry.instance->startedAt});
     }
     return described;
@@ -79,6 +80,8 @@ Options describeTemplate(const core::TemplateInfo& info, bool isFull) {
                       {"description", text(info.definition.description)},
                       {"built", sdbus::Variant(info.installed.has_value())},
                       {"stale", sdbus::Variant(info.isStale)},
+                      {"display", sdbus::Variant(info.definition.heads > 0)},
+                      {"heads", sdbus::Variant(std::uint32_t{info.definition.heads})},
                       {"sizes", sdbus::Variant(sizes)},
                       {"default-size", text(info.definition.defaultSize)}};
     if (info.installed) {

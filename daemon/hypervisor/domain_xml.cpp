@@ -2,6 +2,7 @@
 #include "hypervisor/domain_xml.hpp"
 
 #include "base/escaping.hpp"
+#include "core/model/template.hpp"
 #include "hypervisor/xml_writer.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +21,15 @@ constexpr std::string_view kTranslationCacheMiB = "64";
 
 /// Fixed slots on the root bus: the layout is the same for every guest (memory images depend on it), and a guest boots
 /// 0.2 s sooner under emulation than behind the bridges that libvirt would add, one per device.
-enum Slot : unsigned { AgentSlot = 2, SystemSlot = 3, HomeSlot = 4 };
+enum Slot : unsigned {
+    AgentSlot = 2,
+    SystemSlot = 3,
+    HomeSlot = 4,
+    VideoSlot = 5,
+    KeyboardSlot = 6,
+    TabletSlot = 7,
+    DisplayPortSlot = 8, ///< for SPICE's port, where the agent needs no virtio-serial of its own
+};
 
 Status checkPath(std::string_view what, const std::filesystem::path& path) {
     if (path.empty() || !path.is_absolute()) {
@@ -78,6 +87,10 @@ Status checkSpec(const core::InstanceSpec& spec, const DomainXmlOptions& options
     }
     if (spec.vcpus == 0) {
         return fail(ErrorCode::InvalidArgument, "a guest needs at least one processor");
+    }
+    if (spec.heads > core::kMostHeads) {
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("a guest has at most {} outputs, not {}", core::kMostHeads, spec.heads));
     }
     if (spec.emulatorUid == 0 || spec.emulatorGid == 0) {
         return fail(ErrorCode::InvalidArgument,
@@ -172,30 +185,83 @@ void writeSerial(XmlWriter& xml, const DomainXmlOptions& options) {
     xml.close();
 }
 
+void writeSerialController(XmlWriter& xml, const core::InstanceSpec& spec) {
+    const bool forAgent = spec.transport == core::Transport::VirtioSerial;
+    if (!forAgent && spec.heads == 0) {
+        return;
+    }
+    // Port 0 is reserved for a console, the agent's is port 1, SPICE's is the next.
+    const unsigned ports = 1U + (forAgent ? 1U : 0U) + (spec.heads > 0 ? 1U : 0U);
+    xml.open("controller", {{"type", "virtio-serial"},
+                            {"index", "0"},
+                            {"model", "virtio-non-transitional"},
+                            {"ports", std::to_string(ports)}});
+    writePciSlot(xml, forAgent ? AgentSlot : DisplayPortSlot);
+    xml.close();
+}
+
+void writeChannel(XmlWriter& xml, std::string_view type, std::string_view name, unsigned port,
+                  const std::optional<std::filesystem::path>& socket = {}) {
+    xml.open("channel", {{"type", type}});
+    if (socket) {
+        xml.empty("source", {{"mode", "bind"}, {"path", socket->native()}});
+    }
+    xml.empty("target", {{"type", "virtio"}, {"name", name}});
+    xml.empty("address",
+              {{"type", "virtio-serial"}, {"controller", "0"}, {"bus", "0"}, {"port", std::to_string(port)}});
+    xml.close();
+}
+
+void writeInput(XmlWriter& xml, std::string_view type, Slot slot) {
+    xml.open("input", {{"type", type}, {"bus", "virtio"}});
+    writePciSlot(xml, slot);
+    xml.close();
+}
+
+/// SPICE without a socket: a viewer gets one connected descriptor per channel, each through us. The clipboard and files
+/// take their own way, past policy and prompt, so SPICE's are off in the emulator, whatever viewer and guest ask for.
+void writeDisplay(XmlWriter& xml, const core::InstanceSpec& spec) {
+    writeInput(xml, "keyboard", KeyboardSlot);
+    writeInput(xml, "tablet", TabletSlot);
+    xml.open("graphics", {{"type", "spice"}});
+    xml.empty("listen", {{"type", "none"}});
+    // Frames go to a process on the same host: packing them costs more than it saves.
+    xml.empty("image", {{"compression", "off"}});
+    xml.empty("jpeg", {{"compression", "never"}});
+    xml.empty("zlib", {{"compression", "never"}});
+    xml.empty("playback", {{"compression", "off"}});
+    xml.empty("streaming", {{"mode", "off"}});
+    xml.empty("clipboard", {{"copypaste", "no"}});
+    xml.empty("filetransfer", {{"enable", "no"}});
+    xml.close();
+    // libvirt would add a sound card's other end by itself otherwise.
+    xml.empty("audio", {{"id", "1"}, {"type", "none"}});
+    xml.open("video");
+    xml.empty("model", {{"type", "virtio"}, {"heads", std::to_string(spec.heads)}, {"primary", "yes"}});
+    writePciSlot(xml, VideoSlot);
+    xml.close();
+}
+
 void writeDevices(XmlWriter& xml, const core::InstanceSpec& spec, const DomainXmlOptions& options) {
     xml.open("devices");
     xml.text("emulator", kEmulatorPath);
     xml.empty("controller", {{"type", "usb"}, {"model", "none"}});
     xml.empty("controller", {{"type", "pci"}, {"index", "0"}, {"model", "pcie-root"}});
-    if (spec.transport == core::Transport::VirtioSerial) {
-        // Port 0 is reserved for a console, ours is port 1.
-        xml.open("controller",
-                 {{"type", "virtio-serial"}, {"index", "0"}, {"model", "virtio-non-transitional"}, {"ports", "2"}});
-        writePciSlot(xml, AgentSlot);
-        xml.close();
-    }
+    writeSerialController(xml, spec);
     writeDisk(xml, spec.system, "vda", SystemSlot);
     if (spec.home) {
         writeDisk(xml, *spec.home, "vdb", HomeSlot);
     }
     if (spec.transport == core::Transport::VirtioSerial) {
-        xml.open("channel", {{"type", "unix"}});
-        xml.empty("source", {{"mode", "bind"}, {"path", spec.agentSocket.native()}});
-        xml.empty("target", {{"type", "virtio"}, {"name", kAgentPortName}});
-        xml.empty("address", {{"type", "virtio-serial"}, {"controller", "0"}, {"bus", "0"}, {"port", "1"}});
-        xml.close();
+        writeChannel(xml, "unix", kAgentPortName, 1, spec.agentSocket);
+    }
+    if (spec.heads > 0) {
+        writeChannel(xml, "spicevmc", kDisplayPortName, spec.transport == core::Transport::VirtioSerial ? 2 : 1);
     }
     writeSerial(xml, options);
+    if (spec.heads > 0) {
+        writeDisplay(xml, spec);
+    }
     xml.empty("memballoon", {{"model", "none"}});
     if (spec.transport == core::Transport::Vsock) {
         // libvirt, as root, opens the kernel's device and sets the address; the emulator gets the open descriptor.

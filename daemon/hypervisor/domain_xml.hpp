@@ -18,6 +18,8 @@ namespace bulkhead::hypervisor {
 inline constexpr std::string_view kMachineType = "pc-q35-7.2";
 /// The name of the virtio port in the guest: /dev/virtio-ports/org.bulkhead.agent.0.
 inline constexpr std::string_view kAgentPortName = "org.bulkhead.agent.0";
+/// Where spice-vdagent in the guest meets the viewer: the pointer's place on each output, nothing else.
+inline constexpr std::string_view kDisplayPortName = "com.redhat.spice.0";
 /// The guest finds the token in /sys/firmware/qemu_fw_cfg/by_name/<this>/raw.
 inline constexpr std::string_view kTokenFwCfgName = "opt/org.bulkhead/token";
 inline constexpr std::string_view kEmulatorPath = "/usr/bin/qemu-system-x86_64";

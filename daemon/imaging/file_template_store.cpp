@@ -188,6 +188,8 @@ Result<core::InstalledTemplate> FileTemplateStore::copyIn(const core::TemplateDe
     made.builtAt = m_clock.now();
     made.systemSize = definition.systemSize;
     made.homeSize = definition.homeSize;
+    made.init = definition.init;
+    made.heads = definition.heads;
     for (std::size_t i = 0; i < kArtefacts.size(); ++i) {
         const std::filesystem::path file = target / kArtefacts[i].name;
         const UniqueFd to(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));

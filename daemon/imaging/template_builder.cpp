@@ -4,7 +4,6 @@
 #include "base/escaping.hpp"
 #include "base/log.hpp"
 #include "base/scope_guard.hpp"
-#include "imaging/digest.hpp"
 #include "imaging/file_tree.hpp"
 #include "process/run.hpp"
 
@@ -22,10 +21,38 @@ namespace bulkhead::imaging {
 namespace {
 
 /// Raised when a build of the same definition by the same program must be done again.
-constexpr std::uint64_t kBuilderRevision = 1;
+constexpr std::uint64_t kBuilderRevision = 2;
 constexpr int kProgressDescriptor = 3;
-/// What a small template takes while it is built: packages, the tree, the archive and the disk at once.
+/// What a template takes while it is built: packages, the tree, the archive and the disk at once.
 constexpr Bytes kBuildNeeds = 3 * kGiB;
+constexpr Bytes kDesktopBuildNeeds = 7 * kGiB;
+
+/// A template's files are a handful of settings.
+constexpr std::size_t kMostFiles = 2000;
+
+/// All below the folder, by relative path. Anything but folders, files and links is refused: a build would hang on it.
+Result<std::vector<std::filesystem::directory_entry>> filesBelow(const std::filesystem::path& folder) {
+    std::vector<std::filesystem::directory_entry> found;
+    std::error_code error;
+    for (std::filesystem::recursive_directory_iterator at(folder, error); at != std::filesystem::end(at);
+         at.increment(error)) {
+        const auto type = at->symlink_status().type();
+        if (type != std::filesystem::file_type::directory && type != std::filesystem::file_type::regular &&
+            type != std::filesystem::file_type::symlink) {
+            return fail(ErrorCode::InvalidArgument, at->path().string() + " is no file, folder or link; take it out");
+        }
+        found.push_back(*at);
+        if (found.size() > kMostFiles) {
+            return fail(ErrorCode::LimitExceeded, folder.string() + " holds more than " + std::to_string(kMostFiles) +
+                                                      " files; put them into a package instead");
+        }
+    }
+    if (error) {
+        return failErrno("read the template's files in " + folder.string(), error.value());
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+}
 
 } // namespace
 
@@ -73,6 +100,35 @@ Result<std::string> ProcessTemplateBuilder::digestOf(const std::filesystem::path
     return digest;
 }
 
+Status ProcessTemplateBuilder::addFiles(Digest& digest, const core::TemplateDefinition& definition) {
+    if (!definition.files) {
+        return {};
+    }
+    const auto files = filesBelow(*definition.files);
+    if (!files) {
+        return fail(files.error());
+    }
+    digest.addNumber(files->size());
+    for (const auto& file : *files) {
+        const auto status = file.symlink_status();
+        digest.addText(file.path().lexically_relative(*definition.files).native());
+        const auto run = status.permissions() & std::filesystem::perms::owner_exec;
+        digest.addNumber(run == std::filesystem::perms::none ? 0 : 1); // all that a build takes over
+        if (file.is_symlink()) {
+            digest.addText("link");
+            std::error_code error;
+            digest.addText(std::filesystem::read_symlink(file.path(), error).native());
+        } else if (file.is_directory()) {
+            digest.addText("folder");
+        } else if (const auto content = digestOf(file.path())) {
+            digest.addText(*content);
+        } else {
+            return fail(content.error());
+        }
+    }
+    return {};
+}
+
 Result<std::string> ProcessTemplateBuilder::definitionHash(const core::TemplateDefinition& definition) {
     Digest digest;
     digest.addNumber(kBuilderRevision);
@@ -86,8 +142,17 @@ Result<std::string> ProcessTemplateBuilder::definitionHash(const core::TemplateD
         digest.addText(package);
     }
     digest.addNumber(definition.systemSize);
+    digest.addText(nameOf(definition.init));
+    digest.addNumber(definition.heads);
+    if (auto added = addFiles(digest, definition); !added) {
+        return fail(added.error().in("template \"" + definition.name + "\""));
+    }
     std::vector<std::filesystem::path> files{m_options.program, m_options.agent};
     files.insert(files.end(), m_options.inputs.begin(), m_options.inputs.end());
+    // Its absence is no reason not to list templates; a build says what is missing.
+    if (definition.heads > 0 && isThere(m_options.session)) {
+        files.push_back(m_options.session);
+    }
     for (const std::filesystem::path& file : files) {
         const auto content = digestOf(file);
         if (!content) {
@@ -127,6 +192,13 @@ process::ProcessSpec ProcessTemplateBuilder::specFor(const core::TemplateDefinit
                       "--suite",       definition.suite,
                       "--kernel",      definition.kernel,
                       "--system-size", std::to_string(definition.systemSize)};
+    spec.arguments.insert(spec.arguments.end(), {"--init", std::string(nameOf(definition.init))});
+    if (definition.files) {
+        spec.arguments.insert(spec.arguments.end(), {"--files", definition.files->string()});
+    }
+    if (definition.heads > 0) {
+        spec.arguments.insert(spec.arguments.end(), {"--session", m_options.session.string()});
+    }
     for (const std::string& package : definition.packages) {
         spec.arguments.emplace_back("--package");
         spec.arguments.push_back(package);
@@ -157,7 +229,14 @@ Result<core::BuiltTemplate> ProcessTemplateBuilder::build(const core::TemplateDe
     if (!hash) {
         return fail(hash.error());
     }
-    if (auto room = checkSpace(m_space, m_options.workDirectory, kBuildNeeds, "building a template"); !room) {
+    if (definition.heads > 0 && !isThere(m_options.session)) {
+        return fail(ErrorCode::Unavailable,
+                    "the template has a display, which needs the program " + m_options.session.string() +
+                        "; install all of Bulkhead (this part comes with the desktop templates)");
+    }
+    if (auto room = checkSpace(m_space, m_options.workDirectory,
+                               definition.heads > 0 ? kDesktopBuildNeeds : kBuildNeeds, "building a template");
+        !room) {
         return fail(room.error());
     }
     std::error_code error;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/ports/host.hpp"
+#include "imaging/digest.hpp"
 #include "imaging/disk_space.hpp"
 #include "process/process_spec.hpp"
 
@@ -26,13 +27,15 @@ public:
         /// Further files that a build depends on.
         std::vector<std::filesystem::path> inputs = {};
         std::chrono::milliseconds timeout{std::chrono::minutes(45)};
+        std::filesystem::path session = {}; ///< bulkhead-session; only templates with heads need it
     };
     explicit ProcessTemplateBuilder(Options options, SpaceProbe space = fileSystemSpace)
         : m_options(std::move(options))
         , m_space(std::move(space)) {}
 
-    /// Depends on name, suite, kernel, packages (in any order), system size, the agent, the builder and its inputs, and
-    /// not on what a build does not see (sizes, description).
+    /// Depends on name, suite, kernel, packages (in any order), system size, first process, heads, files, the agent,
+    /// the session program where there are heads, the builder and its inputs, and not on what a build does not see
+    /// (sizes, description).
     Result<std::string> definitionHash(const core::TemplateDefinition& definition) override;
     /// Unavailable when there is no build user; NoSpace, Cancelled, TimedOut.
     Result<core::BuiltTemplate> build(const core::TemplateDefinition& definition, const core::ProgressSink& progress,
@@ -43,6 +46,7 @@ public:
 private:
     /// The digest of a file, read again only when it has changed: `template ls` asks for it each time.
     Result<std::string> digestOf(const std::filesystem::path& file);
+    Status addFiles(Digest& digest, const core::TemplateDefinition& definition);
     Result<process::Identity> buildIdentity() const;
     process::ProcessSpec specFor(const core::TemplateDefinition& definition, const std::filesystem::path& folder,
                                  const process::Identity& identity) const;

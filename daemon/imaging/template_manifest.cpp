@@ -27,6 +27,8 @@ std::string writeManifest(const core::InstalledTemplate& installed) {
                             {"size_on_disk", static_cast<std::int64_t>(installed.sizeOnDisk)},
                             {"system_size", static_cast<std::int64_t>(installed.systemSize)},
                             {"home_size", static_cast<std::int64_t>(installed.homeSize)},
+                            {"init", nameOf(installed.init)},
+                            {"heads", static_cast<std::int64_t>(installed.heads)},
                             {"artefacts", artefacts}};
     std::ostringstream text;
     text << toml::toml_formatter(table) << '\n';
@@ -67,6 +69,22 @@ Result<core::InstalledTemplate> readManifest(std::string_view text, const std::s
     takeNumber("size_on_disk", installed.sizeOnDisk);
     takeNumber("system_size", installed.systemSize);
     takeNumber("home_size", installed.homeSize);
+    // Not in manifests of before there were desktops.
+    if (table.contains("init")) {
+        std::string init;
+        takeText("init", init);
+        if (const auto known = core::templateInitFrom(init)) {
+            installed.init = *known;
+        } else {
+            missing = "init";
+        }
+    }
+    if (table.contains("heads")) {
+        takeNumber("heads", installed.heads);
+        if (installed.heads > core::kMostHeads) {
+            missing = "heads";
+        }
+    }
     if (const auto* artefacts = table["artefacts"].as_table()) {
         for (const auto& [name, digest] : *artefacts) {
             if (const auto value = digest.value_exact<std::string>()) {

@@ -37,6 +37,10 @@ Result<core::InstanceRecord> instanceFrom(const Row& row) {
     if (!cid) {
         return fail(cid.error().in(context));
     }
+    const auto heads = unsignedFromStored(row.integer(10));
+    if (!heads) {
+        return fail(heads.error().in(context));
+    }
     core::InstanceRecord record;
     record.id = *id;
     record.domain = *domain;
@@ -47,6 +51,7 @@ Result<core::InstanceRecord> instanceFrom(const Row& row) {
     record.acceleration = *acceleration;
     record.transport = *transport;
     record.cid = *cid == 0 ? std::nullopt : std::optional(*cid);
+    record.heads = *heads;
     record.startedAt = row.integer(8);
     return record;
 }
@@ -57,12 +62,12 @@ Status SqliteInstanceRepository::insert(const core::InstanceRecord& record) {
     return m_database.write([&](Connection& connection) -> Status {
         const auto changed =
             connection.change("INSERT INTO instances (id, domain, phase, uid_slot, template_version, size, "
-                              "acceleration, transport, started_at, cid) "
-                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                              "acceleration, transport, started_at, cid, heads) "
+                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                               {record.id.text(), record.domain.text(), std::string(storedWord(record.phase)),
                                std::int64_t{record.uidSlot}, record.templateVersion, record.size,
                                std::string(storedWord(record.acceleration)), std::string(storedWord(record.transport)),
-                               record.startedAt, std::int64_t{record.cid.value_or(0)}});
+                               record.startedAt, std::int64_t{record.cid.value_or(0)}, std::int64_t{record.heads}});
         return changed ? Status() : Status(fail(changed.error().in("cannot record instance " + record.id.text())));
     });
 }
@@ -92,8 +97,8 @@ Result<std::vector<core::InstanceRecord>> SqliteInstanceRepository::all() {
     std::vector<core::InstanceRecord> records;
     const Status done = m_database.read([&](Connection& connection) -> Status {
         return connection.query(
-            "SELECT id, domain, phase, uid_slot, template_version, size, acceleration, transport, started_at, cid "
-            "FROM instances ORDER BY started_at, id",
+            "SELECT id, domain, phase, uid_slot, template_version, size, acceleration, transport, started_at, cid, "
+            "heads FROM instances ORDER BY started_at, id",
             {}, [&](const Row& row) -> Status {
                 auto record = instanceFrom(row);
                 if (!record) {

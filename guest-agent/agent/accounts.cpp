@@ -99,4 +99,21 @@ std::vector<gid_t> systemGroupsOf(const Account& account) {
     return groupsOf(group ? std::string_view(*group) : std::string_view(), account);
 }
 
+std::vector<std::string> environmentLines(std::string_view text) {
+    std::vector<std::string> lines;
+    for (const std::string_view line : split(text, '\n')) {
+        const std::size_t equals = line.find('=');
+        if (equals != std::string_view::npos && equals > 0 && line.front() != '#' &&
+            line.find('\0') == std::string_view::npos) {
+            lines.emplace_back(line);
+        }
+    }
+    return lines;
+}
+
+std::vector<std::string> sessionEnvironment() {
+    const auto text = readSmallFile("/usr/lib/bulkhead/session.env", kMaxFile);
+    return text ? environmentLines(*text) : std::vector<std::string>();
+}
+
 } // namespace bulkhead::agent

@@ -29,4 +29,10 @@ std::optional<Account> systemAccount(std::string_view name);
 std::optional<Account> systemAccount(uid_t uid);
 std::vector<gid_t> systemGroupsOf(const Account& account);
 
+/// The lines NAME=VALUE of a text; others are skipped.
+std::vector<std::string> environmentLines(std::string_view text);
+/// What programs of the domain's user find besides their login's environment: where the X session is. Empty where the
+/// template has none (/usr/lib/bulkhead/session.env).
+std::vector<std::string> sessionEnvironment();
+
 } // namespace bulkhead::agent

@@ -11,10 +11,11 @@ namespace bulkhead::agent {
 using protocol::StreamId;
 
 Agent::Agent(EventLoop& loop, System& system, const protocol::Token& token, protocol::RandomSource random,
-             std::function<void()> onReady)
+             std::function<void()> onReady, SessionBridge* bridge)
     : m_loop(loop)
     , m_system(system)
     , m_onReady(std::move(onReady))
+    , m_bridge(bridge)
     , m_session(protocol::Role::Guest, token, std::move(random), *this) {}
 
 Agent::~Agent() = default;
@@ -33,6 +34,9 @@ void Agent::dropAll() {
             exec->hangUp();
         }
         drop(m_execs.begin());
+    }
+    if (m_bridge != nullptr) {
+        m_bridge->detach(m_session);
     }
     m_over.clear();
     m_streams.clear();
@@ -70,6 +74,13 @@ void Agent::onData(StreamId id, std::span<const std::byte> bytes) {
     case Kind::Errors:
         m_session.consumed(id, bytes.size()); // nothing is meant to come here
         break;
+    case Kind::Session:
+        if (!m_bridge->isAttachedTo(m_session, id)) {
+            m_session.consumed(id, bytes.size()); // the host has one on a newer connection
+        } else if (!m_bridge->fromHost(bytes)) {
+            breakStream(id);
+        }
+        break;
     }
 }
 
@@ -81,7 +92,7 @@ void Agent::readMessages(StreamId id, Stream& stream, std::span<const std::byte>
             break;
         }
         valid = handleMessage(id, stream, *message);
-        if (valid && (stream.kind == Kind::Stdio || stream.kind == Kind::Errors)) {
+        if (valid && (stream.kind == Kind::Stdio || stream.kind == Kind::Errors || stream.kind == Kind::Session)) {
             const auto rest = stream.reader.takeRest();
             m_session.consumed(id, bytes.size() - rest.size());
             onData(id, rest);
@@ -105,6 +116,7 @@ bool Agent::handleMessage(StreamId id, Stream& stream, const std::string& messag
         return handleExecInput(stream, message);
     case Kind::Stdio:
     case Kind::Errors:
+    case Kind::Session:
         break;
     }
     return false;
@@ -145,7 +157,12 @@ bool Agent::handleHeader(StreamId id, Stream& stream, const std::string& message
         stream.execId = header.exec().exec_id();
         beginExec(id, header.exec());
         return true;
-    case StreamHeader::kSession: // the hello names no feature "session"
+    case StreamHeader::kSession:
+        if (m_bridge == nullptr || !m_bridge->attach(m_session, id)) {
+            return false;
+        }
+        stream.kind = Kind::Session;
+        return true;
     case StreamHeader::KIND_NOT_SET:
         break;
     }
@@ -262,6 +279,10 @@ void Agent::onPeerFinished(StreamId id) {
     stream.peerFinished = true;
     if (stream.kind == Kind::Unknown) {
         breakStream(id); // ended before it said what it is for
+    } else if (stream.kind == Kind::Session) {
+        m_bridge->detach(m_session);
+        m_session.finish(id);
+        forget(id);
     } else if (Exec* const exec = execOf(stream.execId); exec != nullptr && stream.kind == Kind::Stdio) {
         exec->finishInput();
     } else if (stream.discard) {
@@ -279,6 +300,8 @@ void Agent::onStreamReset(StreamId id) {
     forget(id);
     if (kind == Kind::Control) {
         m_control.reset();
+    } else if (kind == Kind::Session) {
+        m_bridge->detach(m_session);
     }
     if (running == m_execs.end() || running->second.exec == nullptr) {
         return;
@@ -310,6 +333,12 @@ void Agent::onWritable(StreamId id) {
     const Stream& stream = found->second;
     if (stream.kind == Kind::Control && m_control) {
         m_control->flush();
+        return;
+    }
+    if (stream.kind == Kind::Session) {
+        if (m_bridge->isAttachedTo(m_session, id)) {
+            m_bridge->onWritable();
+        }
         return;
     }
     const auto running = m_execs.find(stream.execId);

@@ -6,6 +6,7 @@
 #include "agent/exec.hpp"
 #include "agent/link.hpp"
 #include "agent/message_writer.hpp"
+#include "agent/session_bridge.hpp"
 #include "agent/system.hpp"
 #include "protocol/message_stream.hpp"
 #include "protocol/session.hpp"
@@ -24,9 +25,10 @@ namespace bulkhead::agent {
 /// One session with the host: gives each stream its meaning, runs the programs and answers requests.
 class Agent final : public protocol::SessionEvents {
 public:
-    /// `token` is not kept here. `onReady` is called for each session.
+    /// `token` is not kept here. `onReady` is called for each session. `bridge` may be none: then no stream of kind
+    /// session is taken.
     Agent(EventLoop& loop, System& system, const protocol::Token& token, protocol::RandomSource random,
-          std::function<void()> onReady);
+          std::function<void()> onReady, SessionBridge* bridge);
     ~Agent() override;
     Agent(const Agent&) = delete;
     Agent& operator=(const Agent&) = delete;
@@ -50,7 +52,7 @@ public:
     void onWritable(protocol::StreamId stream) override;
 
 private:
-    enum class Kind { Unknown, Control, Exec, Stdio, Errors };
+    enum class Kind { Unknown, Control, Exec, Stdio, Errors, Session };
     struct Stream {
         Kind kind = Kind::Unknown;
         protocol::MessageReader reader;
@@ -86,6 +88,7 @@ private:
     EventLoop& m_loop;
     System& m_system;
     std::function<void()> m_onReady;
+    SessionBridge* m_bridge;
     std::map<protocol::StreamId, Stream> m_streams;
     std::map<std::uint64_t, Running> m_execs;
     std::set<std::uint64_t> m_over;

@@ -203,6 +203,10 @@ bool isSelfTest() {
     return false;
 }
 
+bool handsOver() {
+    return exists("/hand-over");
+}
+
 Status enterSystem() {
     if (!waitFor([] { return exists(kSystemDisk); })) {
         return fail(ErrorCode::GuestFailure, "The system disk /dev/vda did not appear");
@@ -226,6 +230,7 @@ Status enterSystem() {
     // The program goes on from the memory it has; its file needs no name.
     ::unlink("/init");
     ::unlink("/modules");
+    ::unlink("/hand-over");
     if (::chdir(kNewRoot) != 0 || ::mount(".", "/", nullptr, MS_MOVE, nullptr) != 0 || ::chroot(".") != 0 ||
         ::chdir("/") != 0) {
         return failErrno("make the system disk the root", errno);
@@ -269,6 +274,24 @@ Status prepareSystem() {
     return {};
 }
 
+Status handOver() {
+    makeMachineId();
+    emptyTmp();
+    if (const auto user = systemAccount("user")) {
+        makeHome(*user);
+    }
+    // udev loads the drivers of what there is, but the agent listens before it comes to that.
+    if (hasVsock()) {
+        loadModulesOf("vsock");
+    }
+    lateModules().clear();
+    std::string program = "/sbin/init";
+    const std::array<char*, 2> arguments{program.data(), nullptr};
+    const std::array<char*, 1> environment{nullptr};
+    ::execve(program.c_str(), arguments.data(), environment.data());
+    return failErrno("start " + program, errno);
+}
+
 void loadLateModules() {
     loadModulesOf("");
 }
@@ -287,7 +310,7 @@ Result<protocol::Token> readToken() {
 }
 
 Result<Channel> openChannel() {
-    if (hasVsockOnly()) {
+    if (hasVsock()) {
         loadModulesOf("vsock");
         auto listener = listenVsock(protocol::kVsockPort);
         if (!listener) {

@@ -25,6 +25,11 @@ Status enterSystem();
 /// Everything that programs expect of a running system: /run, terminals, shared memory, host name, loopback,
 /// machine-id, the user's home.
 Status prepareSystem();
+/// In the initramfs: the system has a first process of its own, systemd.
+bool handsOver();
+/// After enterSystem(), when handsOver(): does what only we know of and becomes systemd. Comes back only to say why
+/// not.
+Status handOver();
 /// Loads the modules that nothing before needed and that were not loaded yet.
 void loadLateModules();
 

@@ -28,7 +28,8 @@ constexpr auto kReportInterval = 10s;
 struct Connections::Peer {
     Peer(Connections& owner, std::unique_ptr<Transport> transport)
         : loop(owner.m_services.loop)
-        , agent(loop, owner.m_services.system, owner.m_token, owner.m_services.random, owner.m_services.onReady)
+        , agent(loop, owner.m_services.system, owner.m_token, owner.m_services.random, owner.m_services.onReady,
+                owner.m_services.bridge)
         , link(loop, std::move(transport), agent.session(), [this] { hasEnded = true; }) {}
     ~Peer() {
         loop.cancel(deadline);

@@ -6,6 +6,7 @@
 #include "agent/link.hpp"
 #include "agent/listener.hpp"
 #include "agent/rate_limit.hpp"
+#include "agent/session_bridge.hpp"
 #include "agent/system.hpp"
 #include "agent/transport.hpp"
 #include "protocol/session.hpp"
@@ -31,6 +32,7 @@ public:
         protocol::RandomSource random;
         std::function<void()> onReady;                       ///< each time that the host has proved itself
         std::function<void(const std::string& text)> report; ///< a line for the guest's log; already rate-limited
+        SessionBridge* bridge = nullptr;                     ///< none: there can be no graphical session
     };
 
     /// Connections that may wait to prove themselves at once.

@@ -10,7 +10,8 @@
 namespace bulkhead::agent {
 namespace {
 
-constexpr std::array kFeatures{"exec", "pty", "status", "shutdown", "set-clock", protocol::kFeatureCloseOutput};
+constexpr std::array kFeatures{
+    "exec", "pty", "status", "shutdown", "set-clock", protocol::kFeatureCloseOutput, protocol::kFeatureSession};
 constexpr std::size_t kMaxUnanswered = 16;
 constexpr std::chrono::milliseconds kMaxGrace{60'000};
 

@@ -36,6 +36,9 @@ bool isWellFormed(const ExecRequest& request) {
     });
 }
 
+/// Whom the domain belongs to.
+const std::string kDomainUser = "user";
+
 unsigned short windowPart(std::uint32_t value, unsigned short fallback) {
     constexpr std::uint32_t kMost = std::numeric_limits<unsigned short>::max();
     return value == 0 ? fallback : static_cast<unsigned short>(std::min(value, kMost));
@@ -47,7 +50,7 @@ tl::expected<ChildPlan, ExecFailed::Reason> planFor(const ExecRequest& request, 
     if (!isWellFormed(request)) {
         return tl::unexpected(ExecFailed::BAD_REQUEST);
     }
-    const std::string wanted = changeAccount && request.user().empty() ? "user" : request.user();
+    const std::string wanted = changeAccount && request.user().empty() ? kDomainUser : request.user();
     auto account = wanted.empty() ? systemAccount(::getuid()) : systemAccount(wanted);
     if (!account || (!changeAccount && account->uid != ::getuid())) {
         return tl::unexpected(ExecFailed::NO_SUCH_USER);
@@ -61,7 +64,12 @@ tl::expected<ChildPlan, ExecFailed::Reason> planFor(const ExecRequest& request, 
         plan.rows = windowPart(request.window().rows(), 24);
         plan.columns = windowPart(request.window().columns(), 80);
     }
-    plan.environment = loginEnvironment(*account, {request.environment().begin(), request.environment().end()}, term);
+    std::vector<std::string> extra;
+    if (changeAccount && account->name == kDomainUser) {
+        extra = sessionEnvironment();
+    }
+    extra.insert(extra.end(), request.environment().begin(), request.environment().end());
+    plan.environment = loginEnvironment(*account, extra, term);
     plan.cwdMayBeMissing = request.cwd().empty();
     plan.cwd = request.cwd().empty() ? account->home : request.cwd();
     plan.limitProcesses = request.limit_processes();

@@ -66,4 +66,19 @@ void GuestSystem::powerOff(std::chrono::milliseconds grace) {
     ::_exit(0); // not reached; the kernel would panic, which with panic=-1 resets the machine
 }
 
+void UnitSystem::powerOff(std::chrono::milliseconds grace) {
+    ::sync();
+    // As `systemctl poweroff`, which needs a bus: systemd(1), SIGRTMIN+4.
+    constexpr int kPowerOff = 4;
+    ::kill(1, SIGRTMIN + kPowerOff);
+    const auto until = std::chrono::steady_clock::now() + grace + std::chrono::seconds(10);
+    while (std::chrono::steady_clock::now() < until) {
+        constexpr timespec kPause{0, 100'000'000};
+        ::nanosleep(&kPause, nullptr); // SIGTERM ends us here
+    }
+    ::sync();
+    ::reboot(RB_POWER_OFF);
+    ::_exit(1);
+}
+
 } // namespace bulkhead::agent

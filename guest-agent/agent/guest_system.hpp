@@ -5,12 +5,19 @@
 
 namespace bulkhead::agent {
 
-/// The machine whose first process the agent is.
-class GuestSystem final : public System {
+/// The machine that the agent is root of.
+class GuestSystem : public System {
 public:
     [[nodiscard]] bool canChangeAccount() const override { return true; }
     int setClock(std::int64_t realtimeNs) override;
     /// TERM to all, KILL after `grace`, sync, unmount, power off. Does not return.
+    void powerOff(std::chrono::milliseconds grace) override;
+};
+
+/// The same where the agent is one of systemd's units.
+class UnitSystem final : public GuestSystem {
+public:
+    /// Asks systemd, which ends this process, too. When it does not in a while: sync and power off. Does not return.
     void powerOff(std::chrono::milliseconds grace) override;
 };
 

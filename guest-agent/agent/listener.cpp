@@ -18,7 +18,6 @@ namespace {
 
 /// Connections that the kernel holds for us. Few: whatever waits here has proved nothing.
 constexpr int kBacklog = 8;
-constexpr const char* kConsoleDevice = "0x0003";
 constexpr const char* kVsockDevice = "0x0013";
 
 Result<UniqueFd> listenAt(int family, const sockaddr* address, socklen_t size) {
@@ -67,14 +66,13 @@ Result<Listener> listenUnix(const std::string& path) {
     return Listener{std::move(*socket), [](int) { return true; }};
 }
 
-bool hasVsockOnly() {
+bool hasVsock() {
     const std::string base = "/sys/bus/virtio/devices";
     DIR* const folder = ::opendir(base.c_str());
     if (folder == nullptr) {
         return false;
     }
-    bool hasVsock = false;
-    bool hasConsole = false;
+    bool found = false;
     while (const dirent* entry = ::readdir(folder)) {
         const std::string name = static_cast<const char*>(entry->d_name);
         if (name.starts_with('.')) {
@@ -82,11 +80,10 @@ bool hasVsockOnly() {
         }
         const auto text = readSmallFile(base + "/" + name + "/device", 64);
         const std::string kind = text ? text->substr(0, text->find('\n')) : std::string();
-        hasVsock = hasVsock || kind == kVsockDevice;
-        hasConsole = hasConsole || kind == kConsoleDevice;
+        found = found || kind == kVsockDevice;
     }
     ::closedir(folder);
-    return hasVsock && !hasConsole;
+    return found;
 }
 
 } // namespace bulkhead::agent

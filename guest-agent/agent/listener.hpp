@@ -22,8 +22,8 @@ Result<Listener> listenVsock(std::uint32_t port);
 /// A Unix socket that stands in for it in tests; takes everybody.
 Result<Listener> listenUnix(const std::string& path);
 
-/// Whether the machine has a vsock device (with or without a driver) and no virtio-serial one: what it has decides
-/// where the host is to be met.
-bool hasVsockOnly();
+/// Whether the machine has a vsock device (with or without a driver). Then the host is met there: a virtio-serial
+/// device beside it is for other ports than ours.
+bool hasVsock();
 
 } // namespace bulkhead::agent

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// bulkhead-agent: the first process of a domain (as /init), or with --connect-fd an ordinary process for tests.
+// bulkhead-agent: the first process of a domain (as /init), which becomes systemd in some; there with --unit a service.
+// With --connect-fd an ordinary process for tests.
+#include "agent/accounts.hpp"
 #include "agent/boot.hpp"
 #include "agent/connections.hpp"
 #include "agent/guest_system.hpp"
+#include "agent/session_bridge.hpp"
 #include "agent/small_file.hpp"
 #include "agent/transport.hpp"
 
@@ -10,6 +13,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <fcntl.h>
@@ -69,11 +73,29 @@ struct Duties {
     std::function<void(const std::string&)> report; ///< lines for whoever looks into the guest
 };
 
+/// Where bulkhead-session connects: of a machine in its usual place, for the domain's user; of an ordinary process
+/// where its environment says, for whoever runs it.
+Result<SessionSocket> openSessionSocket(const System& system) {
+    if (!system.canChangeAccount()) {
+        const char* const path = std::getenv("BULKHEAD_SESSION_SOCKET");
+        return path == nullptr ? fail(ErrorCode::NotFound, "No socket for a session is named")
+                               : listenForSession(path, ::getuid(), ::getgid());
+    }
+    const auto user = systemAccount("user");
+    return listenForSession("/run/bulkhead/session.sock", user ? user->uid : 0, user ? user->gid : 0);
+}
+
 /// Serves until the line ends or a shutdown was asked for; then its grace.
 std::optional<std::chrono::milliseconds> serve(boot::Channel channel, bool isSerial, const protocol::Token& token,
                                                const Duties& duties) {
     EventLoop loop;
     const UniqueFd children = watchForChildren();
+    std::optional<SessionBridge> bridge;
+    if (auto socket = openSessionSocket(duties.system)) {
+        bridge.emplace(loop, std::move(*socket));
+    } else if (socket.error().code != ErrorCode::NotFound) {
+        duties.report("no window of this domain can be shown: " + socket.error().message);
+    }
     bool first = true;
     Connections host({.loop = loop,
                       .system = duties.system,
@@ -84,7 +106,8 @@ std::optional<std::chrono::milliseconds> serve(boot::Channel channel, bool isSer
                                   loop.after(std::chrono::milliseconds(100), duties.lateWork);
                               }
                           },
-                      .report = duties.report},
+                      .report = duties.report,
+                      .bridge = bridge ? &*bridge : nullptr},
                      token);
     if (auto* const listener = std::get_if<Listener>(&channel)) {
         host.listen(std::move(*listener));
@@ -144,12 +167,14 @@ int runAsProcess(Result<boot::Channel> channel, const std::string& tokenFile) {
     return 0;
 }
 
-/// Nothing can be done without the channel: power off, so that the host sees a machine that ended, and why on its
-/// console.
+/// Nothing can be done without the channel: as the first process power off, so that the host sees a machine that ended,
+/// and why on its console.
 [[noreturn]] void giveUp(const std::string& why) {
     say("cannot start the domain: " + why);
-    ::sync();
-    ::reboot(RB_POWER_OFF);
+    if (::getpid() == 1) {
+        ::sync();
+        ::reboot(RB_POWER_OFF);
+    }
     ::_exit(1);
 }
 
@@ -164,18 +189,8 @@ int runAsProcess(Result<boot::Channel> channel, const std::string& tokenFile) {
     ::_exit(1);
 }
 
-[[noreturn]] void runAsInit() {
-    if (const auto done = boot::prepareKernel(); !done) {
-        giveUp(done.error().message);
-    }
-    if (boot::isSelfTest()) {
-        answerSelfTest();
-    }
-    for (const auto& step : {boot::enterSystem, boot::prepareSystem}) {
-        if (const auto done = step(); !done) {
-            giveUp(done.error().message);
-        }
-    }
+/// Serves the host until it wants the machine to end, and ends it.
+template <typename Machine> [[noreturn]] void serveMachine(const std::function<void()>& lateWork) {
     auto token = boot::readToken();
     if (!token) {
         giveUp(token.error().message);
@@ -188,20 +203,44 @@ int runAsProcess(Result<boot::Channel> channel, const std::string& tokenFile) {
     writeKernelFile("/proc/self/oom_score_adj", "-1000");
     // With the kernel's time stamp, for whoever measures a start (dmesg).
     writeKernelFile("/dev/kmsg", "<6>bulkhead-agent: listens\n");
-    GuestSystem system;
-    const auto grace =
-        serve(std::move(*channel), true, *token,
-              {.system = system, .lateWork = boot::loadLateModules, .report = [](const std::string& text) {
-                   writeKernelFile("/dev/kmsg", "<4>bulkhead-agent: " + text + "\n");
-               }});
+    Machine system;
+    const auto grace = serve(std::move(*channel), true, *token,
+                             {.system = system, .lateWork = lateWork, .report = [](const std::string& text) {
+                                  writeKernelFile("/dev/kmsg", "<4>bulkhead-agent: " + text + "\n");
+                              }});
     ::explicit_bzero(token->data(), token->size());
     system.powerOff(grace.value_or(std::chrono::milliseconds(0)));
     ::_exit(0);
 }
 
+[[noreturn]] void runAsInit() {
+    if (const auto done = boot::prepareKernel(); !done) {
+        giveUp(done.error().message);
+    }
+    if (boot::isSelfTest()) {
+        answerSelfTest();
+    }
+    const bool handsOver = boot::handsOver();
+    if (const auto done = boot::enterSystem(); !done) {
+        giveUp(done.error().message);
+    }
+    if (handsOver) {
+        giveUp(boot::handOver().error().message);
+    }
+    if (const auto done = boot::prepareSystem(); !done) {
+        giveUp(done.error().message);
+    }
+    serveMachine<GuestSystem>(boot::loadLateModules);
+}
+
+/// One of systemd's services. Its failure ends the machine, see bulkhead-agent.service.
+[[noreturn]] void runAsUnit() {
+    serveMachine<UnitSystem>([] {});
+}
+
 int usage() {
-    say("usage: bulkhead-agent --connect-fd N|--listen-unix PATH --token-file FILE (or, as the first process, "
-        "nothing)");
+    say("usage: bulkhead-agent --connect-fd N|--listen-unix PATH --token-file FILE, or --unit as a service "
+        "(or, as the first process, nothing)");
     return 2;
 }
 
@@ -211,6 +250,9 @@ int run(std::span<char*> arguments) {
         runAsInit();
     }
     boot::openStandardDescriptors();
+    if (arguments.size() == 2 && std::string_view(arguments[1]) == "--unit") {
+        runAsUnit();
+    }
     if (arguments.size() != 5 || std::string_view(arguments[3]) != "--token-file") {
         return usage();
     }

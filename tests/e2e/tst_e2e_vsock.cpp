@@ -139,6 +139,21 @@ private slots:
         QVERIFY2(log.output.contains("refused a connection"), log.text().constData());
     }
 
+    void foreignListener_isToldByDoctor() {
+        const auto findings = [] { return cli({"doctor"}).output; };
+        QVERIFY2(findings().contains("no program of this host takes AF_VSOCK connections"), findings().constData());
+        Running listener({"python3", "-c",
+                          "import socket,sys\n"
+                          "s = socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)\n"
+                          "s.bind((socket.VMADDR_CID_ANY, 5555)); s.listen()\n"
+                          "print('listens', flush=True); sys.stdin.read()\n"});
+        QVERIFY(listener.waitFor("listens\n"));
+        const auto told = findings();
+        listener.closeInput();
+        listener.wait();
+        QVERIFY2(told.contains("on AF_VSOCK port 5555"), told.constData());
+    }
+
     void guestItself_cannotBeItsHost() {
         // From inside, over the guest's own address: the agent takes the host's connections only.
         const auto outcome =

@@ -4,6 +4,7 @@
 #include "base/escaping.hpp"
 #include "core/model/exec_check.hpp"
 #include "core/model/finding.hpp"
+#include "core/model/template.hpp"
 
 namespace bulkhead::core {
 
@@ -105,6 +106,25 @@ Status checkExecRequest(const ExecRequest& request) {
         return bad("the window is larger than 10000 rows or columns");
     }
     return {};
+}
+
+std::string_view nameOf(TemplateInit init) {
+    switch (init) {
+    case TemplateInit::Agent:
+        return "agent";
+    case TemplateInit::Systemd:
+        return "systemd";
+    }
+    return "unknown";
+}
+
+std::optional<TemplateInit> templateInitFrom(std::string_view name) {
+    for (const auto init : {TemplateInit::Agent, TemplateInit::Systemd}) {
+        if (nameOf(init) == name) {
+            return init;
+        }
+    }
+    return std::nullopt;
 }
 
 } // namespace bulkhead::core

@@ -46,6 +46,7 @@ struct InstanceSpec {
     InstanceId id;
     Bytes memory = 0;
     unsigned vcpus = 1;
+    unsigned heads = 0; ///< outputs of the graphics device, at most kMostHeads; 0: no display
     Acceleration acceleration = Acceleration::Emulation;
     Disk system;              ///< vda
     std::optional<Disk> home; ///< vdb
@@ -77,6 +78,7 @@ struct InstanceRecord {
     Acceleration acceleration = Acceleration::Emulation;
     Transport transport = Transport::VirtioSerial;
     std::optional<std::uint32_t> cid; ///< with Transport::Vsock
+    unsigned heads = 0;               ///< outputs; 0: it has no display
     std::int64_t startedAt = 0;       ///< seconds since the epoch
 
     bool operator==(const InstanceRecord&) const = default;

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bulkhead::core {
@@ -18,6 +20,18 @@ struct TemplateSize {
     bool operator==(const TemplateSize&) const = default;
 };
 
+/// What a template's domains run as their first process once the disks are there.
+enum class TemplateInit {
+    Agent,   ///< bulkhead-agent itself
+    Systemd, ///< systemd; the agent is a unit
+};
+
+std::string_view nameOf(TemplateInit init);
+std::optional<TemplateInit> templateInitFrom(std::string_view name);
+
+/// More outputs QEMU's virtio-gpu does not have.
+inline constexpr unsigned kMostHeads = 16;
+
 /// The content of resources/templates/NAME.toml (installed to /usr/share/bulkhead/templates.d, overridden by
 /// /etc/bulkhead/templates.d).
 struct TemplateDefinition {
@@ -26,6 +40,10 @@ struct TemplateDefinition {
     std::string suite;  ///< a Debian suite, "bookworm"
     std::string kernel; ///< a Debian kernel package
     std::vector<std::string> packages;
+    TemplateInit init = TemplateInit::Agent;
+    unsigned heads = 0; ///< outputs of the graphics device; 0: no display at all
+    /// A folder whose files are laid over the system; none: no files.
+    std::optional<std::filesystem::path> files;
     Bytes systemSize = 0; ///< virtual size of the system disk
     Bytes homeSize = 0;   ///< default virtual size of a home disk
     std::map<std::string, TemplateSize> sizes;
@@ -44,6 +62,8 @@ struct InstalledTemplate {
     Bytes sizeOnDisk = 0;
     Bytes systemSize = 0;
     Bytes homeSize = 0;
+    TemplateInit init = TemplateInit::Agent;
+    unsigned heads = 0; ///< as its definition had it when it was built
     std::map<std::string, std::string>
         artefacts; ///< file name to BLAKE2b-256 hex: root.img, vmlinuz, initrd.img, packages.txt
     std::filesystem::path directory;

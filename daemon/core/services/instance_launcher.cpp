@@ -95,6 +95,7 @@ Result<InstanceLauncher::Plan> InstanceLauncher::plan(const DomainEntry& domain)
     plan.record.domain = domain.record.id;
     plan.record.templateVersion = info->installed->version;
     plan.record.size = sizeName;
+    plan.record.heads = info->installed->heads;
     plan.record.startedAt = m_ports.clock.now();
     plan.memory = size->second.memory;
     plan.vcpus = size->second.vcpus;
@@ -203,6 +204,7 @@ Status InstanceLauncher::boot(const Plan& plan, const JobContext& job) {
     spec.id = plan.record.id;
     spec.memory = plan.memory;
     spec.vcpus = plan.vcpus;
+    spec.heads = plan.record.heads;
     spec.acceleration = plan.record.acceleration;
     spec.system = files->system;
     spec.home = files->home;

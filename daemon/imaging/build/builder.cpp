@@ -210,7 +210,48 @@ Status Builder::writeOverlay() const {
     for (const std::string& line : m_aptOptions.forTemplate) {
         conf += line + "\n";
     }
-    return writeFile(aptConf / "90bulkhead", conf);
+    if (auto done = writeFile(aptConf / "90bulkhead", conf); !done) {
+        return done;
+    }
+    return addFiles();
+}
+
+Status Builder::addFiles() const {
+    const fs::path overlay = m_work / "overlay";
+    std::error_code error;
+    if (m_options.files) {
+        constexpr auto kAsTheyAre = fs::copy_options::recursive | fs::copy_options::copy_symlinks;
+        fs::copy(*m_options.files, overlay, kAsTheyAre, error);
+        if (error) {
+            return failErrno("copy the template's files from " + m_options.files->string(), error.value());
+        }
+        // Whoever checked them out may have had any umask.
+        for (const auto& entry : fs::recursive_directory_iterator(overlay, error)) {
+            if (!entry.is_symlink()) {
+                const bool isRun =
+                    entry.is_directory() || (entry.status().permissions() & fs::perms::owner_exec) != fs::perms::none;
+                fs::permissions(entry.path(), fs::perms(isRun ? 0755 : 0644), error);
+            }
+        }
+    }
+    const fs::path programs = overlay / "usr/lib/bulkhead";
+    if (m_options.isSystemd || m_options.session) {
+        fs::create_directories(programs, error);
+    }
+    const auto add = [&](const fs::path& program, const char* name) -> Status {
+        fs::copy_file(program, programs / name, fs::copy_options::overwrite_existing, error);
+        if (error) {
+            return failErrno("copy " + program.string() + " into the template", error.value());
+        }
+        fs::permissions(programs / name, fs::perms(0755), error);
+        return {};
+    };
+    if (m_options.isSystemd) {
+        if (auto done = add(m_options.agent, "bulkhead-agent"); !done) {
+            return done;
+        }
+    }
+    return m_options.session ? add(*m_options.session, "bulkhead-session") : Status{};
 }
 
 std::vector<std::string> Builder::bootstrapArguments() const {
@@ -287,7 +328,8 @@ Status Builder::takeOut() {
     for (const char* const name : {"bulkhead-vmlinuz", "bulkhead-packages.txt", "bulkhead-kernel-version"}) {
         fs::remove(left / name, error);
     }
-    const auto initramfs = makeInitramfs(m_options.agent, m_work / "root/usr/lib/modules" / m_kernelVersion);
+    const auto initramfs =
+        makeInitramfs(m_options.agent, m_work / "root/usr/lib/modules" / m_kernelVersion, m_options.isSystemd);
     if (!initramfs) {
         return fail(initramfs.error());
     }

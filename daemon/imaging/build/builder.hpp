@@ -37,6 +37,8 @@ private:
     Status makeFileSystem();
     [[nodiscard]] std::vector<std::string> bootstrapArguments() const;
     Status writeOverlay() const;
+    /// The template's own files and our programs.
+    Status addFiles() const;
     Status runTool(const std::string& program, std::vector<std::string> arguments,
                    std::vector<std::string> environment = {});
     /// As root of a user namespace that maps all our subordinate ids.

@@ -19,12 +19,18 @@ struct WantedModule {
     bool early; ///< before the disks and the channel can be reached; and then needed
 };
 
-/// The console driver comes first: the host announces its ports while the rest is being loaded.
+/// The console driver comes first: the host announces its ports while the rest is being loaded. crc32c: ext4 asks for
+/// it by name when it mounts, and there is no modprobe.
 constexpr std::array kModules{
-    WantedModule{"virtio_pci", true},  WantedModule{"virtio_console", true},
-    WantedModule{"virtio_blk", true},  WantedModule{"ext4", true},
-    WantedModule{"qemu_fw_cfg", true}, WantedModule{"virtio_rng", false},
-    WantedModule{"vsock", false},      WantedModule{"vmw_vsock_virtio_transport", false},
+    WantedModule{"virtio_pci", true},
+    WantedModule{"virtio_console", true},
+    WantedModule{"virtio_blk", true},
+    WantedModule{"crc32c_generic", true},
+    WantedModule{"ext4", true},
+    WantedModule{"qemu_fw_cfg", true},
+    WantedModule{"virtio_rng", false},
+    WantedModule{"vsock", false},
+    WantedModule{"vmw_vsock_virtio_transport", false},
 };
 
 /// "kernel/drivers/block/virtio-blk.ko" -> "virtio_blk".
@@ -84,7 +90,7 @@ Result<std::vector<std::string>> ModuleIndex::filesFor(std::string_view name) co
     return found->second;
 }
 
-Result<std::string> makeInitramfs(const fs::path& agent, const fs::path& modulesFolder) {
+Result<std::string> makeInitramfs(const fs::path& agent, const fs::path& modulesFolder, bool handsOver) {
     const auto program = readFile(agent);
     const auto dep = readFile(modulesFolder / "modules.dep");
     const auto builtin = readFile(modulesFolder / "modules.builtin");
@@ -132,6 +138,9 @@ Result<std::string> makeInitramfs(const fs::path& agent, const fs::path& modules
         }
     }
     archive.addFile("modules", list, 0644);
+    if (handsOver) {
+        archive.addFile("hand-over", "", 0644);
+    }
     return archive.finish();
 }
 

@@ -30,7 +30,9 @@ private:
 
 /// The initramfs of a domain: the agent as /init and the modules that it loads, in order, listed in /modules. Not
 /// compressed: unpacking costs an emulated guest more than the host's copy of two more megabytes.
-/// `modulesFolder` is …/lib/modules/VERSION.
-Result<std::string> makeInitramfs(const std::filesystem::path& agent, const std::filesystem::path& modulesFolder);
+/// `modulesFolder` is …/lib/modules/VERSION. `handsOver`: the agent then makes systemd the first process (file
+/// /hand-over).
+Result<std::string> makeInitramfs(const std::filesystem::path& agent, const std::filesystem::path& modulesFolder,
+                                  bool handsOver);
 
 } // namespace bulkhead::imaging::build

@@ -49,6 +49,14 @@ Status setSize(Bytes& into, std::string_view value) {
     return {};
 }
 
+Status setInit(bool& isSystemd, std::string_view value) {
+    if (value != "agent" && value != "systemd") {
+        return fail(ErrorCode::InvalidArgument, "--init: give agent or systemd");
+    }
+    isSystemd = value == "systemd";
+    return {};
+}
+
 } // namespace
 
 bool isPackageName(std::string_view name) {
@@ -67,6 +75,9 @@ Result<BuildOptions> parseOptions(std::span<char* const> arguments) {
         {"--system-size", [&](std::string_view v) { return setSize(options.systemSize, v); }},
         {"--mirror-file",
          [&](std::string_view v) { return setPath(options.mirrorFile.emplace(), "--mirror-file", v); }},
+        {"--init", [&](std::string_view v) { return setInit(options.isSystemd, v); }},
+        {"--files", [&](std::string_view v) { return setPath(options.files.emplace(), "--files", v); }},
+        {"--session", [&](std::string_view v) { return setPath(options.session.emplace(), "--session", v); }},
         {"--package", [&](std::string_view v) { return setPackage(options.packages.emplace_back(), "--package", v); }},
     };
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -94,7 +105,8 @@ Result<BuildOptions> parseOptions(std::span<char* const> arguments) {
 
 std::string usageText() {
     return "usage: bulkhead-build --output DIR --agent FILE --suite SUITE --kernel PACKAGE --system-size BYTES\n"
-           "                      [--mirror-file FILE] --package NAME…\n"
+           "                      [--mirror-file FILE] [--init agent|systemd] [--files DIR] [--session FILE] --package "
+           "NAME…\n"
            "Builds a template's files into the empty folder DIR, as an unprivileged user with subuid and subgid "
            "ranges.\n"
            "Progress goes to descriptor 3 when it is open: PHASE WORD FRACTION TEXT.\n";

@@ -21,6 +21,9 @@ struct BuildOptions {
     Bytes systemSize = 0;
     std::optional<std::filesystem::path> mirrorFile;
     std::vector<std::string> packages;
+    bool isSystemd = false;                       ///< --init: what the agent hands over to; else it stays first
+    std::optional<std::filesystem::path> files;   ///< a folder to lay over the system
+    std::optional<std::filesystem::path> session; ///< the program that manages windows
 };
 
 /// Reads the command line (without the program's name). InvalidArgument names the word that is wrong.

@@ -127,6 +127,11 @@ qulonglong FakeDomain::Exec(const QStringList& argv, const QVariantMap& options,
     return 7;
 }
 
+QVariantMap FakeDomain::Status() {
+    calls += "Status ";
+    return m_owner.failed(*this) ? QVariantMap() : status;
+}
+
 QVariantMap FakeManager::Describe() {
     return m_owner.failed(*this) ? QVariantMap() : m_owner.managerDescription;
 }
@@ -137,10 +142,8 @@ bulkhead::client::ObjectDescriptions FakeManager::ListDomains(const QVariantMap&
     if (m_owner.failed(*this)) {
         return all;
     }
-    for (const char* name : {"work", "vault"}) {
-        if (const FakeDomain* domain = m_owner.domain(name)) {
-            all.insert(QDBusObjectPath(QString("/org/bulkhead1/domains/") + name), domain->description);
-        }
+    for (const QString& name : m_owner.domainNames()) {
+        all.insert(QDBusObjectPath(FakeBulkhead::pathOf(name)), m_owner.domain(name)->description);
     }
     return all;
 }
@@ -153,16 +156,17 @@ QDBusObjectPath FakeManager::FindDomain(const QString& name) {
         sendErrorReply("org.bulkhead1.Error.NotFound", "there is no domain '" + name + "'");
         return QDBusObjectPath("/");
     }
-    return QDBusObjectPath("/org/bulkhead1/domains/" + name);
+    return QDBusObjectPath(FakeBulkhead::pathOf(name));
 }
 
 QDBusObjectPath FakeManager::CreateDomain(const QString& name, const QVariantMap& options) {
     m_owner.lastManagerOptions = options;
+    m_owner.lastCreateOptions = options;
     if (m_owner.failed(*this)) {
         return QDBusObjectPath("/");
     }
     m_owner.addDomain(name);
-    return QDBusObjectPath("/org/bulkhead1/domains/" + name);
+    return QDBusObjectPath(FakeBulkhead::pathOf(name));
 }
 
 QDBusObjectPath FakeManager::StartDisposable(const QVariantMap& options) {
@@ -238,13 +242,38 @@ FakeDomain& FakeBulkhead::addDomain(const QString& name, const QString& kind) {
                            {"size", "small"}, {"egress", "none"},      {"owner", 1000U},     {"memory", 536870912ULL},
                            {"id", "an-id"},   {"tags", QStringList()}, {"vcpus", 2U}};
     new DomainAdaptor(domain.get());
-    addObject("/org/bulkhead1/domains/" + name, domain.get());
+    addObject(pathOf(name), domain.get());
     return *(m_domains[name] = std::move(domain));
+}
+
+QString FakeBulkhead::pathOf(const QString& name) {
+    return "/org/bulkhead1/domains/" + QString(name).replace('-', '_');
 }
 
 FakeDomain* FakeBulkhead::domain(const QString& name) {
     const auto found = m_domains.find(name);
     return found == m_domains.end() ? nullptr : found->second.get();
+}
+
+void FakeBulkhead::removeDomain(const QString& name) {
+    m_connection.unregisterObject(pathOf(name));
+    m_domains.erase(name);
+    announce();
+}
+
+void FakeBulkhead::setState(const QString& name, const QString& state, const QString& reason) {
+    FakeDomain& changed = *m_domains.at(name);
+    changed.description["state"] = state;
+    changed.description["reason"] = reason;
+    emit changed.StateChanged(state);
+}
+
+QStringList FakeBulkhead::domainNames() const {
+    QStringList names;
+    for (const auto& [name, domain] : m_domains) {
+        names.append(name);
+    }
+    return names;
 }
 
 FakeJob& FakeBulkhead::prepareJob() {
@@ -267,6 +296,10 @@ QDBusObjectPath FakeBulkhead::takeJob(const QVariantMap& result) {
 }
 
 bool FakeBulkhead::failed(QDBusContext& context) {
+    if (!m_failing.isEmpty() && context.message().member() != m_failing) {
+        return false;
+    }
+    m_failing.clear();
     const auto error = std::exchange(nextError, {});
     if (error.first.isEmpty()) {
         return false;

@@ -75,6 +75,7 @@ public:
         : m_owner(owner) {}
     QVariantMap description;
     QVariantMap lastOptions;
+    QVariantMap status;
     std::vector<bulkhead::client::Descriptor> sessions; ///< SOCK_SEQPACKET
     std::vector<bulkhead::client::Descriptor> displays; ///< SOCK_STREAM
     QString calls;                                      ///< names of the calls that came, for order
@@ -85,7 +86,7 @@ public slots:
     QDBusObjectPath Remove(const QVariantMap& options);
     qulonglong Exec(const QStringList& argv, const QVariantMap& options, QDBusUnixFileDescriptor& control,
                     QDBusUnixFileDescriptor& input, QDBusUnixFileDescriptor& output, QDBusUnixFileDescriptor& error);
-    QVariantMap Status() { return {}; }
+    QVariantMap Status();
     /// The other ends are in `sessions` and `displays`; the test plays what is behind them.
     QDBusUnixFileDescriptor OpenSession(const QVariantMap& options);
     QDBusUnixFileDescriptor OpenDisplay(const QVariantMap& options);
@@ -126,14 +127,26 @@ public:
 
     FakeDomain& addDomain(const QString& name, const QString& kind = "app");
     FakeDomain* domain(const QString& name);
+    /// Of its object: a path has no dashes.
+    static QString pathOf(const QString& name);
+    /// Takes it away and tells of that.
+    void removeDomain(const QString& name);
+    /// Tells that domains came or went.
+    void announce() { emit m_manager->DomainsChanged(); }
+    /// Changes its state and tells of that.
+    void setState(const QString& name, const QString& state, const QString& reason = {});
+    [[nodiscard]] QStringList domainNames() const;
     /// The job that the next call which begins one gives out.
     FakeJob& prepareJob();
     /// That job, or one that has succeeded with `result`.
     QDBusObjectPath takeJob(const QVariantMap& result = {});
     /// Goes away as a daemon that was killed.
     void vanish();
-    /// The next call fails so.
-    void failNext(const QString& error, const QString& message) { nextError = {error, message}; }
+    /// The next call fails so; of that method only, when one is named.
+    void failNext(const QString& error, const QString& message, const QString& method = {}) {
+        nextError = {error, message};
+        m_failing = method;
+    }
     /// Sends the prepared error if there is one; for the fakes.
     bool failed(QDBusContext& context);
 
@@ -141,6 +154,7 @@ public:
     std::vector<std::thread> players;
     QVariantMap managerDescription;
     QVariantMap lastManagerOptions;
+    QVariantMap lastCreateOptions;
     bulkhead::client::VariantMapList templates;
     QVariantMap jobResult; ///< of BuildTemplate and Doctor
 
@@ -149,6 +163,7 @@ private:
 
     QDBusConnection m_connection;
     std::pair<QString, QString> nextError;
+    QString m_failing;
     std::map<QString, std::unique_ptr<FakeDomain>> m_domains;
     std::vector<std::unique_ptr<FakeJob>> m_jobs;
     QString m_nextJob;

@@ -37,6 +37,7 @@ inline core::InstanceRecord sampleInstance(const DomainId& domain, unsigned slot
     record.acceleration = core::Acceleration::Kvm;
     record.transport = core::Transport::Vsock;
     record.cid = 1'900'000'000U + slot;
+    record.heads = 16;
     record.startedAt = 1'700'000'001;
     return record;
 }

@@ -62,6 +62,10 @@ public:
     std::optional<Ended> finish(const Program& program, const std::string& input = {}, int timeoutMs = 30'000);
     std::optional<Ended> run(ExecRequest request, const std::string& input = {}, int timeoutMs = 30'000);
 
+    /// Opens a stream that says what it is for; 0: there are too many.
+    protocol::StreamId openWith(const StreamHeader& header);
+    /// The next message of a stream, without its length.
+    std::optional<std::string> nextMessage(protocol::StreamId id, int timeoutMs);
     void send(protocol::StreamId stream, const std::string& bytes, bool finishAfter = false);
     template <class Message> void sendMessage(protocol::StreamId stream, const Message& message) {
         const auto framed = protocol::frameMessage(message.SerializeAsString());
@@ -86,8 +90,6 @@ public:
 private:
     void push(protocol::StreamId id);
     void exchange();
-    std::optional<std::string> nextMessage(protocol::StreamId id, int timeoutMs);
-    protocol::StreamId openWith(const StreamHeader& header);
 
     UniqueFd m_fd;
     protocol::Token m_token;

@@ -25,6 +25,11 @@ class TestAgentParts : public QObject {
     Q_OBJECT
 
 private slots:
+    void sessionLines_areThoseWithANameAndAValue() {
+        QCOMPARE(environmentLines("# DISPLAY=:1\nDISPLAY=:0\n\n=x\nword\nEMPTY=\nA=b=c"),
+                 (std::vector<std::string>{"DISPLAY=:0", "EMPTY=", "A=b=c"}));
+        QVERIFY(environmentLines("").empty());
+    }
     void findsAccounts_data() {
         QTest::addColumn<QByteArray>("name");
         QTest::addColumn<bool>("found");

@@ -222,6 +222,10 @@ private slots:
         QTest::newRow("odd disk") << QStringList{"--system-size", "2147483649"} << false;
         QTest::newRow("disk with a unit") << QStringList{"--system-size", "8GiB"} << false;
         QTest::newRow("no value") << QStringList{"--package"} << false;
+        QTest::newRow("systemd") << QStringList{"--init", "systemd", "--files", "/f", "--session", "/s"} << true;
+        QTest::newRow("unknown init") << QStringList{"--init", "runit"} << false;
+        QTest::newRow("relative files") << QStringList{"--files", "desktop"} << false;
+        QTest::newRow("relative session") << QStringList{"--session", "s"} << false;
         QTest::newRow("unknown") << QStringList{"--shell", "x"} << false;
     }
     void checksOptions() {
@@ -281,15 +285,17 @@ private slots:
         std::ofstream(root / "modules.builtin") << "\n";
         std::filesystem::create_directory(root / "kernel");
         std::ofstream(root / "kernel/virtio_pci.ko") << "module";
-        const auto made = makeInitramfs(root / "agent", root);
+        const auto made = makeInitramfs(root / "agent", root, false);
         QVERIFY(!made);
         QVERIFY2(made.error().message.find("virtio_console") != std::string::npos, made.error().message.c_str());
-        std::ofstream(root / "modules.builtin")
-            << "kernel/virtio_console.ko\nkernel/virtio_blk.ko\nkernel/ext4.ko\nkernel/qemu_fw_cfg.ko\n";
-        const auto whole = makeInitramfs(root / "agent", root);
+        std::ofstream(root / "modules.builtin") << "kernel/virtio_console.ko\nkernel/virtio_blk.ko\nkernel/"
+                                                   "crc32c_generic.ko\nkernel/ext4.ko\nkernel/qemu_fw_cfg.ko\n";
+        const auto whole = makeInitramfs(root / "agent", root, false);
         QVERIFY(whole);
         QVERIFY(whole->find("early /lib/virtio_pci.ko\n") != std::string::npos);
-        QVERIFY(!makeInitramfs(root / "modules.dep", root));
+        QVERIFY(whole->find("hand-over") == std::string::npos);
+        QVERIFY(makeInitramfs(root / "agent", root, true)->find("hand-over") != std::string::npos);
+        QVERIFY(!makeInitramfs(root / "modules.dep", root, false));
     }
 };
 

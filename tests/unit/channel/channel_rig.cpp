@@ -157,6 +157,10 @@ void FakeGuest::onMessage(StreamId stream, const std::string& message) {
         }
         return;
     }
+    if (in.kind == Kind::Session) {
+        commands.emplace_back().ParseFromString(message);
+        return;
+    }
     agent::StreamHeader header;
     header.ParseFromString(message);
     if (header.has_control()) {
@@ -174,6 +178,9 @@ void FakeGuest::onMessage(StreamId stream, const std::string& message) {
         in.kind = Kind::Stdio;
         in.exec = header.stdio().exec_id();
         programs[in.exec].stdio = stream;
+    } else if (header.has_session()) {
+        in.kind = Kind::Session;
+        session = stream;
     } else if (header.has_err()) {
         in.kind = Kind::Err;
         in.exec = header.err().exec_id();

@@ -7,6 +7,7 @@
 #include "protocol/agent.pb.h"
 #include "protocol/message_stream.hpp"
 #include "protocol/session.hpp"
+#include "protocol/session.pb.h"
 
 #include <QTemporaryDir>
 
@@ -60,6 +61,8 @@ public:
     std::map<std::uint64_t, Program> programs;
     std::vector<agent::Request> requests;
     protocol::StreamId control = 0;
+    protocol::StreamId session = 0; ///< the session stream, 0: none is open
+    std::vector<session::Command> commands;
     bool answersHello = true;
     bool consumesInput = true;
     bool reads = true; ///< false: nothing is read from the host
@@ -76,7 +79,7 @@ private:
     void onWritable(protocol::StreamId) override {}
     void onMessage(protocol::StreamId stream, const std::string& message);
 
-    enum class Kind { Unknown, Control, Exec, Stdio, Err };
+    enum class Kind { Unknown, Control, Exec, Stdio, Err, Session };
     struct In {
         Kind kind = Kind::Unknown;
         std::uint64_t exec = 0;

@@ -9,6 +9,8 @@
 #include <QFileInfo>
 #include <QTest>
 
+#include <filesystem>
+
 using namespace bulkhead;
 using namespace bulkhead::config;
 
@@ -154,6 +156,36 @@ private slots:
         QCOMPARE(parsed->sizes.at("large").memory, 2 * kGiB);
         QCOMPARE(parsed->sizes.at("large").vcpus, 2U);
         QCOMPARE(parsed->defaultSize, std::string("small"));
+    }
+
+    void template_withADisplay() {
+        const auto text = contentOf(kFixtures + "good/templates/desktop.toml").toStdString();
+        const auto parsed = parseTemplateToml(text, "/x/desktop.toml", "desktop");
+        QVERIFY(parsed);
+        QCOMPARE(nameOf(parsed->init), nameOf(core::TemplateInit::Systemd));
+        QCOMPARE(parsed->heads, 16U);
+        QCOMPARE(*parsed->files, std::filesystem::path("/x/some-files"));
+        const auto minimal = parseTemplateToml(contentOf(kFixtures + "good/templates/minimal.toml").toStdString(),
+                                               "/x/minimal.toml", "minimal");
+        QCOMPARE(nameOf(minimal->init), nameOf(core::TemplateInit::Agent));
+        QCOMPARE(minimal->heads, 0U);
+        QVERIFY(!minimal->files);
+    }
+    /// The definitions that we ship.
+    void template_ofOurs_data() {
+        QTest::addColumn<QString>("path");
+        QDirIterator files(BULKHEAD_SOURCE_DIR "/resources/templates", {"*.toml"});
+        while (files.hasNext()) {
+            const QString path = files.next();
+            QTest::newRow(qPrintable(files.fileName())) << path;
+        }
+    }
+    void template_ofOurs() {
+        QFETCH(QString, path);
+        const auto parsed = parseTemplateToml(contentOf(path).toStdString(), path.toStdString(),
+                                              QFileInfo(path).completeBaseName().toStdString());
+        QVERIFY2(parsed, parsed ? "" : parsed.error().front().message.c_str());
+        QVERIFY(!parsed->files || std::filesystem::is_directory(*parsed->files));
     }
 
     void deepNesting_isRefusedNotFatal() {

@@ -49,6 +49,18 @@ InstanceSpec vsock() {
     return spec;
 }
 
+InstanceSpec desktop() {
+    auto spec = plainSpec();
+    spec.heads = 8;
+    return spec;
+}
+
+InstanceSpec desktopWithVsock() {
+    auto spec = vsock();
+    spec.heads = 16;
+    return spec;
+}
+
 InstanceSpec withoutHome() {
     auto spec = plainSpec();
     spec.home.reset();
@@ -88,6 +100,8 @@ private slots:
         QTest::newRow("emulation") << plainSpec() << "";
         QTest::newRow("kvm") << kvmSpec() << "";
         QTest::newRow("vsock") << vsock() << "";
+        QTest::newRow("desktop") << desktop() << "";
+        QTest::newRow("desktop_vsock") << desktopWithVsock() << "";
         QTest::newRow("without_home") << withoutHome() << "";
         QTest::newRow("deep_chains") << deepChains() << "";
         QTest::newRow("hostile_paths") << hostilePaths() << "";
@@ -177,6 +191,7 @@ private slots:
                 s.cid = cid;
             });
         }
+        row("too many outputs", "at most 16 outputs", [](InstanceSpec& s) { s.heads = 17; });
         row("no address", "AF_VSOCK address", [](InstanceSpec& s) { s.transport = core::Transport::Vsock; });
         row("no socket", "socket is not absolute", [](InstanceSpec& s) { s.agentSocket.clear(); });
         row("no UTF-8", "cannot carry", [](InstanceSpec& s) { s.system.layers[1].path = "/a\xff"; });

@@ -148,12 +148,24 @@ private slots:
         installed.sizeOnDisk = 5;
         installed.systemSize = 8 * kGiB;
         installed.homeSize = kGiB;
+        installed.init = core::TemplateInit::Systemd;
+        installed.heads = 8;
         installed.artefacts = {{"root.img", "00"}, {"vmlinuz", "11"}};
         const auto back = readManifest(writeManifest(installed), "m");
         QVERIFY2(back, back ? "" : back.error().message.c_str());
         QCOMPARE(writeManifest(*back), writeManifest(installed));
         QCOMPARE(back->systemSize, 8 * kGiB);
+        QCOMPARE(back->heads, 8U);
+        QCOMPARE(nameOf(back->init), nameOf(core::TemplateInit::Systemd));
         QCOMPARE(back->artefacts, installed.artefacts);
+    }
+    void manifest_ofBeforeThereWereDesktops() {
+        const auto old = readManifest("format = 1\nname = \"minimal\"\nversion = \"a\"\ndefinition_hash = \"d\"\n"
+                                      "built_at = 1\nsize_on_disk = 1\nsystem_size = 1\nhome_size = 1\n[artefacts]\n",
+                                      "m");
+        QVERIFY2(old, old ? "" : old.error().message.c_str());
+        QCOMPARE(nameOf(old->init), nameOf(core::TemplateInit::Agent));
+        QCOMPARE(old->heads, 0U);
     }
     void manifest_refuses_data() {
         QTest::addColumn<QByteArray>("text");
@@ -164,6 +176,10 @@ private slots:
         QTest::newRow("wrong type") << QByteArray(
             "format = 1\nname = 3\nversion = \"\"\ndefinition_hash = \"\"\nbuilt_at = 1\n"
             "size_on_disk = 1\nsystem_size = -1\nhome_size = 1\n[artefacts]\n");
+        const QByteArray whole = "format = 1\nname = \"m\"\nversion = \"a\"\ndefinition_hash = \"d\"\nbuilt_at = 1\n"
+                                 "size_on_disk = 1\nsystem_size = 1\nhome_size = 1\n";
+        QTest::newRow("too many heads") << whole + "heads = 17\n[artefacts]\n";
+        QTest::newRow("unknown first process") << whole + "init = \"runit\"\n[artefacts]\n";
     }
     void manifest_refuses() {
         QFETCH(QByteArray, text);

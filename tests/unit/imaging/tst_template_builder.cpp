@@ -10,6 +10,7 @@
 
 #include <fstream>
 #include <pwd.h>
+#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,7 +63,7 @@ private slots:
                  "nobody\n" + built->directory.string() + "\nnobody 711\n");
         QCOMPARE(contentOf(built->directory / "arguments"),
                  "--output\n" + built->directory.string() + "\n--agent\n" + (m_root / "agent").string() +
-                     "\n--suite\nbookworm\n--kernel\nlinux-image-cloud-amd64\n--system-size\n134217728\n"
+                     "\n--suite\nbookworm\n--kernel\nlinux-image-cloud-amd64\n--system-size\n134217728\n--init\nagent\n"
                      "--package\ngit\n--package\napt\n");
         const std::string environment = contentOf(built->directory / "env");
         QVERIFY(environment.find("HOME=" + built->directory.string()) != std::string::npos);
@@ -151,6 +152,74 @@ private slots:
         QVERIFY(*builder.definitionHash(definition()) != withAgent);
         fs::remove(m_root / "agent");
         QVERIFY(!builder.definitionHash(definition()));
+    }
+
+    void hash_dependsOnTheFiles() {
+        ProcessTemplateBuilder builder(m_options, roomy);
+        auto desktop = definition();
+        desktop.init = core::TemplateInit::Systemd;
+        QVERIFY(*builder.definitionHash(desktop) != *builder.definitionHash(definition()));
+        desktop.files = m_root / "files";
+        QVERIFY(!builder.definitionHash(desktop)); // there are none
+        fs::create_directories(m_root / "files/etc");
+        std::set<std::string> seen;
+        const auto isNew = [&] { return seen.insert(*builder.definitionHash(desktop)).second; };
+        QVERIFY(isNew());
+        QVERIFY(!isNew());
+        std::ofstream(m_root / "files/etc/a") << "text";
+        QVERIFY(isNew());
+        std::ofstream(m_root / "files/etc/a") << "another text";
+        QVERIFY(isNew());
+        fs::permissions(m_root / "files/etc/a", fs::perms(0755));
+        QVERIFY(isNew());
+        // What a checkout's umask makes of it is no change.
+        fs::permissions(m_root / "files/etc/a", fs::perms(0775));
+        QVERIFY(!isNew());
+        fs::rename(m_root / "files/etc/a", m_root / "files/etc/b");
+        QVERIFY(isNew());
+        fs::create_symlink("/dev/null", m_root / "files/etc/link");
+        QVERIFY(isNew());
+        fs::remove(m_root / "files/etc/link");
+        fs::create_symlink("/dev/zero", m_root / "files/etc/link");
+        QVERIFY(isNew());
+        QCOMPARE(::mkfifo((m_root / "files/etc/pipe").c_str(), 0644), 0);
+        QVERIFY(!builder.definitionHash(desktop));
+    }
+    void heads_needTheSessionProgram() {
+        program("exit 0");
+        m_options.session = m_root / "bulkhead-session";
+        ProcessTemplateBuilder builder(m_options, roomy);
+        auto desktop = definition();
+        desktop.init = core::TemplateInit::Systemd;
+        const std::string headless = *builder.definitionHash(desktop);
+        desktop.heads = 8;
+        const std::string without = *builder.definitionHash(desktop);
+        QVERIFY(without != headless);
+        const auto refused = builder.build(desktop, {}, {});
+        QVERIFY(!refused);
+        QVERIFY2(refused.error().message.find("bulkhead-session") != std::string::npos,
+                 refused.error().message.c_str());
+        std::ofstream(m_options.session) << "a program";
+        QVERIFY(*builder.definitionHash(desktop) != without);
+    }
+    void build_getsWhatTheDefinitionSays() {
+        program("printf '%s\\n' \"$@\" > \"$2/words\"");
+        m_options.session = m_root / "bulkhead-session";
+        std::ofstream(m_options.session) << "a program";
+        auto desktop = definition();
+        desktop.init = core::TemplateInit::Systemd;
+        desktop.heads = 8;
+        desktop.files = m_root / "files";
+        fs::create_directories(*desktop.files);
+        ProcessTemplateBuilder builder(m_options, roomy);
+        const auto built = builder.build(desktop, {}, {});
+        QVERIFY2(built, built ? "" : built.error().message.c_str());
+        const std::string words = contentOf(built->directory / "words");
+        for (const std::string& expected :
+             std::vector<std::string>{"--init\nsystemd\n", "--files\n" + desktop.files->string() + "\n",
+                                      "--session\n" + m_options.session.string() + "\n"}) {
+            QVERIFY2(words.find(expected) != std::string::npos, words.c_str());
+        }
     }
 
     void diskProbe_data() {

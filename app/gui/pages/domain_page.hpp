@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "gui/widgets/style.hpp"
+
+#include <QWidget>
+
+class QAction;
+class QPushButton;
+class QStackedWidget;
+class QTabBar;
+class QToolButton;
+
+namespace bulkhead::gui {
+
+class AppsPage;
+class Banner;
+struct Desk;
+class SettingsPage;
+
+/// One domain: who it is and how it is, what can be done with it, and its pages.
+class DomainPage : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit DomainPage(Desk& desk, QWidget* parent = nullptr);
+    void setDomain(const QString& path);
+    [[nodiscard]] const QString& domain() const { return m_path; }
+
+    void showApps();
+    void showSettings();
+    /// Ask first, then do.
+    void askForceStop();
+    void askRemove();
+
+private:
+    void refresh();
+    void refreshVerbs();
+    void onMainButton();
+    [[nodiscard]] QString problemText() const;
+
+    Desk& m_desk;
+    QString m_path;
+    QLabel* m_chip;
+    TextLabel* m_name;
+    TextLabel* m_state;
+    QPushButton* m_main;
+    QToolButton* m_more;
+    QAction* m_forceStop;
+    QAction* m_remove;
+    Banner* m_banner;
+    QTabBar* m_tabs;
+    QStackedWidget* m_pages;
+    AppsPage* m_apps;
+    SettingsPage* m_settings;
+};
+
+} // namespace bulkhead::gui

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/verbs.hpp"
+
+#include "gui/models/domain_model.hpp"
+#include "gui/models/job_model.hpp"
+#include "gui/models/template_model.hpp"
+#include "gui/wording.hpp"
+
+#include <utility>
+
+namespace bulkhead::gui {
+namespace {
+
+QString problemFrom(const client::Failure& failure) {
+    const QString advice = adviceFor(failure);
+    return advice.isEmpty() ? sentence(failure) : sentence(failure) + QLatin1Char(' ') + advice;
+}
+
+bool mayBegin(Task current, Task wanted) {
+    return current == Task::None ||
+           (wanted == Task::ForceStopping && (current == Task::Starting || current == Task::Stopping));
+}
+
+client::Failure noDaemon() {
+    return {client::code::kDaemonNotRunning, "bulkheadd is not running"};
+}
+
+} // namespace
+
+Verbs::Verbs(client::DaemonLink& link, DomainModel& domains, JobModel& jobs, TemplateModel& templates, QObject* parent)
+    : QObject(parent)
+    , m_link(link)
+    , m_domains(domains)
+    , m_jobs(jobs)
+    , m_templates(templates) {
+    connect(&link, &client::DaemonLink::stateChanged, this, [this] {
+        // Questions to a daemon that went stay unanswered; what they counted is over.
+        if (!m_link.isAvailable() && (m_disposables > 0 || m_isExamining)) {
+            m_disposables = 0;
+            m_isExamining = false;
+            Q_EMIT busyChanged();
+        }
+    });
+}
+
+void Verbs::act(const QString& path, Task task, const QString& title, const Begin& begin, std::function<void()> then) {
+    const auto* row = m_domains.find(path);
+    client::Domain* domain = m_domains.proxy(path);
+    if (row == nullptr || domain == nullptr || !mayBegin(row->task, task)) {
+        return;
+    }
+    m_domains.setProblem(path, {});
+    m_domains.setTask(path, task);
+    begin(*domain, [this, path, task, title, then = std::move(then)](client::Outcome<QDBusObjectPath> job) {
+        if (!job) {
+            endTask(path, task, &job.error());
+            return;
+        }
+        m_jobs.follow(*job, title, [this, path, task, then](client::Outcome<QVariantMap> outcome) {
+            endTask(path, task, outcome ? nullptr : &outcome.error());
+            if (outcome && then) {
+                then();
+            }
+        });
+    });
+}
+
+void Verbs::endTask(const QString& path, Task task, const client::Failure* failure) {
+    const auto* row = m_domains.find(path);
+    if (row != nullptr && row->task == task) { // a forced stop may have taken its place
+        m_domains.setTask(path, Task::None);
+    }
+    if (failure != nullptr && failure->code != client::code::kCancelled) {
+        m_domains.setProblem(path, problemFrom(*failure));
+    }
+    m_domains.refresh();
+}
+
+void Verbs::start(const QString& path) {
+    withRunning(path, nullptr);
+}
+
+void Verbs::withRunning(const QString& path, std::function<void()> then) {
+    const auto* row = m_domains.find(path);
+    if (row == nullptr) {
+        return;
+    }
+    if (row->info.state == QLatin1String("running")) {
+        if (then) {
+            then();
+        }
+        return;
+    }
+    act(
+        path, Task::Starting, tr("Starting %1").arg(shown(row->info.name, 64)),
+        [](client::Domain& domain, client::Callback<QDBusObjectPath> done) { domain.start(std::move(done)); },
+        std::move(then));
+}
+
+void Verbs::stop(const QString& path) {
+    if (const auto* row = m_domains.find(path)) {
+        act(path, Task::Stopping, tr("Stopping %1").arg(shown(row->info.name, 64)),
+            [](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
+                domain.stop(false, std::nullopt, std::move(done));
+            });
+    }
+}
+
+void Verbs::forceStop(const QString& path) {
+    if (const auto* row = m_domains.find(path)) {
+        act(path, Task::ForceStopping, tr("Cutting the power of %1").arg(shown(row->info.name, 64)),
+            [](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
+                domain.stop(true, std::nullopt, std::move(done));
+            });
+    }
+}
+
+void Verbs::remove(const QString& path) {
+    if (const auto* row = m_domains.find(path)) {
+        const bool force = row->info.state != QLatin1String("stopped");
+        act(path, Task::Removing, tr("Removing %1").arg(shown(row->info.name, 64)),
+            [force](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
+                domain.remove(force, std::move(done));
+            });
+    }
+}
+
+template <class T> bool Verbs::refuseWithoutDaemon(const client::Callback<T>& done) const {
+    if (m_link.isAvailable()) {
+        return false;
+    }
+    done(tl::unexpected<client::Failure>(noDaemon()));
+    return true;
+}
+
+void Verbs::create(const QString& name, const client::CreateOptions& options, client::Callback<QString> done) {
+    if (refuseWithoutDaemon(done)) {
+        return;
+    }
+    m_link.manager()->createDomain(name, options,
+                                   [this, done = std::move(done)](client::Outcome<QDBusObjectPath> path) {
+                                       m_domains.refresh();
+                                       done(path.map([](const QDBusObjectPath& made) { return made.path(); }));
+                                   });
+}
+
+void Verbs::startDisposable(const client::DisposableOptions& options) {
+    if (!m_link.isAvailable() || m_disposables > 0) {
+        return;
+    }
+    ++m_disposables;
+    Q_EMIT busyChanged();
+    const auto end = [this](const client::Failure* failure) {
+        if (m_disposables > 0) {
+            --m_disposables;
+            Q_EMIT busyChanged();
+        }
+        if (failure != nullptr && failure->code != client::code::kCancelled) {
+            Q_EMIT failed(tr("Start a disposable"), *failure);
+        }
+        m_domains.refresh();
+    };
+    m_link.manager()->startDisposable(options, [this, end](client::Outcome<QDBusObjectPath> job) {
+        if (!job) {
+            end(&job.error());
+            return;
+        }
+        m_jobs.follow(*job, tr("Starting a disposable"), [this, end](client::Outcome<QVariantMap> outcome) {
+            end(outcome ? nullptr : &outcome.error());
+            if (outcome) {
+                Q_EMIT disposableStarted(outcome->value(QStringLiteral("domain")).value<QDBusObjectPath>().path());
+            }
+        });
+    });
+}
+
+void Verbs::examine(bool refresh, client::Callback<QVariantMap> done) {
+    if (m_isExamining || refuseWithoutDaemon(done)) {
+        return;
+    }
+    m_isExamining = true;
+    Q_EMIT busyChanged();
+    const auto end = [this, done = std::move(done)](client::Outcome<QVariantMap> outcome) {
+        m_isExamining = false;
+        Q_EMIT busyChanged();
+        done(std::move(outcome));
+    };
+    m_link.manager()->doctor(refresh, [this, end](client::Outcome<QDBusObjectPath> job) {
+        if (!job) {
+            end(tl::unexpected<client::Failure>(job.error()));
+            return;
+        }
+        m_jobs.follow(*job, tr("Examining this host"), end);
+    });
+}
+
+void Verbs::buildTemplate(const QString& name) {
+    if (!m_link.isAvailable()) {
+        return;
+    }
+    const QString what = tr("Build template %1").arg(shown(name, 64));
+    const auto fail = [this, what](const client::Failure& failure) {
+        if (failure.code != client::code::kCancelled) {
+            Q_EMIT failed(what, failure);
+        }
+        m_templates.refresh();
+    };
+    m_link.manager()->buildTemplate(name, false, [this, name, fail](client::Outcome<QDBusObjectPath> job) {
+        if (!job) {
+            fail(job.error());
+            return;
+        }
+        m_jobs.follow(*job, tr("Building template %1").arg(shown(name, 64)),
+                      [this, fail](client::Outcome<QVariantMap> outcome) {
+                          if (!outcome) {
+                              fail(outcome.error());
+                          } else {
+                              m_templates.refresh();
+                          }
+                      });
+    });
+}
+
+} // namespace bulkhead::gui

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "client/daemon_link.hpp"
+#include "client/domain.hpp"
+#include "client/manager.hpp"
+
+#include <QObject>
+#include <QString>
+
+#include <functional>
+
+namespace bulkhead::gui {
+
+class DomainModel;
+class JobModel;
+class TemplateModel;
+enum class Task;
+
+/// What can be done with domains. Each verb returns at once; its job stands in the JobModel; a failure on a domain
+/// becomes that row's problem, any other is told by failed(). A verb on a domain that is busy with another is ignored,
+/// but Force stop also passes a Start or a Stop that takes too long.
+class Verbs : public QObject {
+    Q_OBJECT
+
+public:
+    Verbs(client::DaemonLink& link, DomainModel& domains, JobModel& jobs, TemplateModel& templates,
+          QObject* parent = nullptr);
+
+    void start(const QString& path);
+    /// Starts it unless it runs, then calls `then`; not called when it does not come up.
+    void withRunning(const QString& path, std::function<void()> then);
+    void stop(const QString& path);
+    void forceStop(const QString& path);
+    /// Deletes the domain with its home; powers it off first when it runs.
+    void remove(const QString& path);
+    void create(const QString& name, const client::CreateOptions& options, client::Callback<QString> done);
+    void startDisposable(const client::DisposableOptions& options);
+    /// The result is that of a Doctor job.
+    void examine(bool refresh, client::Callback<QVariantMap> done);
+    void buildTemplate(const QString& name);
+
+    [[nodiscard]] bool isStartingDisposable() const { return m_disposables > 0; }
+    [[nodiscard]] bool isExamining() const { return m_isExamining; }
+
+Q_SIGNALS:
+    void disposableStarted(const QString& path);
+    /// `what` was tried: "Start a disposable".
+    void failed(const QString& what, const client::Failure& failure);
+    /// isStartingDisposable() or isExamining().
+    void busyChanged();
+
+private:
+    using Begin = std::function<void(client::Domain&, client::Callback<QDBusObjectPath>)>;
+    void act(const QString& path, Task task, const QString& title, const Begin& begin,
+             std::function<void()> then = nullptr);
+    void endTask(const QString& path, Task task, const client::Failure* failure);
+    template <class T> bool refuseWithoutDaemon(const client::Callback<T>& done) const;
+
+    client::DaemonLink& m_link;
+    DomainModel& m_domains;
+    JobModel& m_jobs;
+    TemplateModel& m_templates;
+    int m_disposables = 0;
+    bool m_isExamining = false;
+};
+
+} // namespace bulkhead::gui

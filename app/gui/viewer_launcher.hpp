@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QHash>
+#include <QObject>
+#include <QString>
+
+namespace bulkhead::gui {
+
+/// Starts `bulkhead-viewer NAME`, one for each domain, as a process of its own that outlives us.
+class ViewerLauncher : public QObject {
+    Q_OBJECT
+
+public:
+    /// `program`: the viewer's path; empty: the one beside this program, or else that of PATH.
+    explicit ViewerLauncher(QString program = {}, QObject* parent = nullptr);
+    ~ViewerLauncher() override;
+
+    /// Starts the viewer of that domain unless one that we started runs. Returns what went wrong, for people; empty
+    /// when nothing did. (Of two viewers of a domain the second leaves by itself.)
+    QString ensure(const QString& domainName);
+    /// The same, and brings the windows to the front: a viewer that finds another running asks that one to.
+    QString present(const QString& domainName);
+
+private:
+    QString m_program;
+    QHash<QString, QObject*> m_running; ///< by domain: watches the process's pidfd
+};
+
+} // namespace bulkhead::gui

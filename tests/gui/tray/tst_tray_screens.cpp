@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui_fixture.hpp"
+
+#include "gui/search/search_field.hpp"
+
+#include <QLineEdit>
+#include <QPalette>
+#include <QPushButton>
+#include <QStyle>
+#include <QStyleFactory>
+#include <QTabBar>
+
+using namespace bulkhead;
+using namespace bulkhead::tests;
+
+/// Pictures of each page, light and dark, for people to look at. A picture that is all of one colour fails.
+class TestTrayScreens : public QObject {
+    Q_OBJECT
+
+    std::unique_ptr<GuiFixture> m_fixture;
+
+    static QPalette darkPalette() {
+        const QColor window(0x2b, 0x2d, 0x30);
+        QPalette palette(QColor(0x3a, 0x3d, 0x41), window); // with the shades that belong to them
+        const QColor base(0x1f, 0x21, 0x23);
+        const QColor text(0xe8, 0xea, 0xed);
+        palette.setColor(QPalette::Window, window);
+        palette.setColor(QPalette::WindowText, text);
+        palette.setColor(QPalette::Base, base);
+        palette.setColor(QPalette::AlternateBase, QColor(0x33, 0x36, 0x3a));
+        palette.setColor(QPalette::Text, text);
+        palette.setColor(QPalette::Button, QColor(0x3a, 0x3d, 0x41));
+        palette.setColor(QPalette::ButtonText, text);
+        palette.setColor(QPalette::ToolTipBase, window);
+        palette.setColor(QPalette::ToolTipText, text);
+        palette.setColor(QPalette::PlaceholderText, QColor(0x9a, 0x9f, 0xa6));
+        palette.setColor(QPalette::Highlight, QColor(0x3d, 0x7d, 0xd6));
+        palette.setColor(QPalette::HighlightedText, Qt::white);
+        for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText}) {
+            palette.setColor(QPalette::Disabled, role, QColor(0x80, 0x84, 0x8a));
+        }
+        return palette;
+    }
+
+    void keep(QWidget* widget, const QString& name) {
+        QCoreApplication::processEvents();
+        const QPixmap picture = widget->grab();
+        const QString theme = QApplication::palette().color(QPalette::Window).lightness() < 128 ? "dark" : "light";
+        QVERIFY(picture.save(GuiFixture::artefact("tray-" + name + "-" + theme + ".png")));
+        const QImage image = picture.toImage();
+        QSet<QRgb> colours;
+        for (int x = 0; x < image.width(); x += 3) {
+            for (int y = 0; y < image.height(); y += 3) {
+                colours.insert(image.pixel(x, y));
+            }
+        }
+        QVERIFY2(colours.size() > 16, "the picture is empty");
+    }
+
+    void fill() {
+        FakeDomain& browser = m_fixture->add("browser", "running", "red");
+        m_fixture->add("mail", "stopped", "orange");
+        m_fixture->add("work", "running", "blue");
+        FakeDomain& vault = m_fixture->add("vault", "failed", "black");
+        m_fixture->add("untrusted-downloads", "stopped", "yellow");
+        m_fixture->add("disp-3fa2c81b", "running", "gray", "disposable");
+        m_fixture->add("disp-91d0e6aa", "starting", "gray", "disposable");
+        browser.status["home-available"] = 200'000'000ULL;
+        vault.description["reason"] =
+            "vault: start: 1 GiB of memory is asked for and 0.4 GiB is free; stop another domain first";
+        browser.description["home-size"] = 4'294'967'296ULL;
+        browser.description["acceleration"] = "emulation";
+        browser.description["template-version"] = "3";
+        browser.description["started-at"] = 1'790'000'000LL;
+        browser.description["tags"] = QStringList{"web"};
+    }
+
+private slots:
+    void initTestCase() { QApplication::setStyle(QStyleFactory::create("Fusion")); }
+    void init() { m_fixture = std::make_unique<GuiFixture>(); }
+    void cleanup() { m_fixture.reset(); }
+
+    void pages_data() {
+        QTest::addColumn<bool>("isDark");
+        QTest::newRow("light") << false;
+        QTest::newRow("dark") << true;
+    }
+    void pages() {
+        QFETCH(bool, isDark);
+        QApplication::setPalette(isDark ? darkPalette() : QApplication::style()->standardPalette());
+        fill();
+        m_fixture->open("/bin/true");
+        QWidget* window = m_fixture->window.get();
+        FakeDomain& browser = *m_fixture->fake->domain("browser");
+        QTRY_VERIFY(!browser.sessions.empty());
+        GuiFixture::tellApps(browser);
+        QTRY_VERIFY(GuiFixture::find("Apps") != nullptr);
+        QTRY_VERIFY(gui::memoryShare(*m_fixture->row("browser")) > 0);
+        keep(window, "apps");
+
+        GuiFixture::find<QTabBar>("Pages of this domain")->setCurrentIndex(1);
+        keep(window, "settings");
+        GuiFixture::find<QTabBar>("Pages of this domain")->setCurrentIndex(0);
+
+        m_fixture->window->chooseDomain(GuiFixture::path("vault"));
+        keep(window, "failed");
+
+        m_fixture->window->chooseDomain(GuiFixture::path("mail"));
+        FakeJob& job = m_fixture->fake->prepareJob();
+        job.description["phase"] = "waiting for the agent";
+        job.description["fraction"] = 0.6;
+        GuiFixture::click("Start mail");
+        QTRY_VERIFY(GuiFixture::says("waiting for the agent"));
+        keep(window, "job");
+        job.finish("succeeded");
+
+        QTest::keyClick(window, Qt::Key_K, Qt::ControlModifier);
+        QTest::keyClicks(QApplication::focusWidget(), "br");
+        keep(window, "search");
+        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Escape);
+
+        GuiFixture::click("New domain");
+        QTRY_VERIFY(GuiFixture::find<QLineEdit>("Name") != nullptr);
+        GuiFixture::find<QLineEdit>("Name")->setText("My work");
+        keep(GuiFixture::find("Create domain")->window(), "create");
+        GuiFixture::click("Cancel");
+
+        m_fixture->fake->vanish();
+        QTRY_VERIFY(GuiFixture::says("Bulkhead’s service is not running"));
+        keep(window, "unreachable");
+    }
+
+    void firstRun_data() { pages_data(); }
+    void firstRun() {
+        QFETCH(bool, isDark);
+        QApplication::setPalette(isDark ? darkPalette() : QApplication::style()->standardPalette());
+        const client::VariantMapList findings{{{"check", "memory"}, {"status", "ok"}, {"text", "16 GiB"}, {"fix", ""}},
+                                              {{"check", "virtualization"},
+                                               {"status", "warning"},
+                                               {"text", "/dev/kvm boots no guest; domains are emulated, which is slow"},
+                                               {"fix", "switch on virtualization in the firmware"}}};
+        m_fixture->fake->jobResult = {{"findings", QVariant::fromValue(findings)}};
+        m_fixture->open();
+        QTRY_VERIFY(GuiFixture::says("1 of 2 checks are well"));
+        keep(m_fixture->window.get(), "first-run");
+    }
+};
+
+BULKHEAD_GUI_TEST_MAIN(TestTrayScreens)
+#include "tst_tray_screens.moc"
