@@ -16,7 +16,7 @@ function(bulkhead_install destination)
     endforeach()
 endfunction()
 
-bulkhead_install("${CMAKE_INSTALL_BINDIR}" bulkhead bulkhead-viewer)
+bulkhead_install("${CMAKE_INSTALL_BINDIR}" bulkhead bulkhead-viewer bulkhead-tray)
 bulkhead_install("${CMAKE_INSTALL_SBINDIR}" bulkheadd)
 bulkhead_install("libexec/bulkhead" bulkhead-channel bulkhead-build bulkhead-agent bulkhead-session bulkhead-reaper)
 
@@ -28,6 +28,10 @@ install(FILES packaging/dbus/org.bulkhead1.conf DESTINATION "${CMAKE_INSTALL_DAT
 install(FILES packaging/dbus/org.bulkhead1.service DESTINATION "${CMAKE_INSTALL_DATADIR}/dbus-1/system-services")
 install(DIRECTORY daemon/dbus/interfaces/ DESTINATION "${CMAKE_INSTALL_DATADIR}/dbus-1/interfaces"
         FILES_MATCHING PATTERN "*.xml")
+install(FILES packaging/desktop/org.bulkhead.Tray.desktop DESTINATION "${CMAKE_INSTALL_DATADIR}/applications")
+install(FILES packaging/desktop/org.bulkhead.Tray.autostart.desktop DESTINATION /etc/xdg/autostart
+        RENAME org.bulkhead.Tray.desktop)
+install(DIRECTORY resources/icons/hicolor DESTINATION "${CMAKE_INSTALL_DATADIR}/icons" FILES_MATCHING PATTERN "*.svg")
 if(EXISTS "${CMAKE_SOURCE_DIR}/resources/templates")
     # The definitions and the folders with their files, with the modes that these have here.
     install(DIRECTORY resources/templates/ DESTINATION "${CMAKE_INSTALL_DATADIR}/bulkhead/templates.d"

@@ -5,8 +5,8 @@
 
 namespace bulkhead::gui {
 
-/// The program's icon, painted: the same drawing as resources/icons/org.bulkhead.Tray.svg, without needing a reader of
-/// SVG. It is coloured: a monochrome one vanishes on a panel of the same shade.
+/// The program's icon, painted: the same drawing as org.bulkhead.Tray.svg in resources/icons, without needing a reader
+/// of SVG. It is coloured: a monochrome one vanishes on a panel of the same shade.
 QIcon appIcon();
 
 } // namespace bulkhead::gui

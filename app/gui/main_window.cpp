@@ -115,7 +115,7 @@ QWidget* MainWindow::makeTop() {
     }
     connect(m_newDisposable, &QPushButton::clicked, this, [this] {
         m_banner->setText({});
-        m_desk.verbs.startDisposable({});
+        m_desk.verbs.startDisposable();
     });
     connect(m_newDomain, &QPushButton::clicked, this, &MainWindow::openCreateDialog);
     auto* top = new QWidget;
@@ -273,7 +273,7 @@ QList<Command> MainWindow::commands() {
     }
     const QString action = tr("Action");
     found.append({tr("New domain…"), action, [this] { openCreateDialog(); }});
-    found.append({tr("New disposable"), action, [this] { m_desk.verbs.startDisposable({}); }});
+    found.append({tr("New disposable"), action, [this] { m_desk.verbs.startDisposable(); }});
     found.append({tr("Examine this host"), action, [this] { showHost(); }});
     found.append({tr("Quit Bulkhead (domains go on running)"), action, [this] { Q_EMIT quitRequested(); }});
     return found;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/single_instance.hpp"
 
+#include "gui/session_bus.hpp"
+
 #include <QDBusConnection>
 #include <QDBusMessage>
 
@@ -17,7 +19,7 @@ SingleInstance::SingleInstance(QObject* parent)
     : QObject(parent) {}
 
 bool SingleInstance::claim(bool isQuiet) {
-    QDBusConnection session = QDBusConnection::sessionBus();
+    QDBusConnection session = sessionBusIfThere();
     if (!session.isConnected()) {
         return true;
     }

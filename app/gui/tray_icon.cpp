@@ -3,6 +3,7 @@
 
 #include "gui/app_icon.hpp"
 #include "gui/desk.hpp"
+#include "gui/session_bus.hpp"
 #include "gui/wording.hpp"
 #include "widgets/label_paint.hpp"
 
@@ -44,7 +45,7 @@ TrayIcon::TrayIcon(Desk& desk, QObject* parent)
     connect(&desk.apps, &AppCatalog::changed, this, &TrayIcon::rebuildSoon);
     rebuild();
 
-    QDBusConnection session = QDBusConnection::sessionBus();
+    QDBusConnection session = sessionBusIfThere();
     if (session.isConnected()) {
         m_watcher = new QDBusServiceWatcher(kNotifierService, session, QDBusServiceWatcher::WatchForOwnerChange, this);
         connect(m_watcher, &QDBusServiceWatcher::serviceRegistered, this, &TrayIcon::askForHost);
@@ -142,7 +143,7 @@ void TrayIcon::rebuild() {
         }
         m_menu.addSeparator();
         connect(m_menu.addAction(tr("New disposable")), &QAction::triggered, this,
-                [this] { m_desk.verbs.startDisposable({}); });
+                [this] { m_desk.verbs.startDisposable(); });
     }
     m_menu.addSeparator();
     connect(m_menu.addAction(tr("Open Bulkhead")), &QAction::triggered, this, &TrayIcon::openRequested);

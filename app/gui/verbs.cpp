@@ -144,7 +144,7 @@ void Verbs::create(const QString& name, const client::CreateOptions& options, cl
                                    });
 }
 
-void Verbs::startDisposable(const client::DisposableOptions& options) {
+void Verbs::startDisposable() {
     if (!m_link.isAvailable() || m_disposables > 0) {
         return;
     }
@@ -160,7 +160,7 @@ void Verbs::startDisposable(const client::DisposableOptions& options) {
         }
         m_domains.refresh();
     };
-    m_link.manager()->startDisposable(options, [this, end](client::Outcome<QDBusObjectPath> job) {
+    m_link.manager()->startDisposable({m_templates.preferred(), {}}, [this, end](client::Outcome<QDBusObjectPath> job) {
         if (!job) {
             end(&job.error());
             return;

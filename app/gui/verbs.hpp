@@ -35,7 +35,8 @@ public:
     /// Deletes the domain with its home; powers it off first when it runs.
     void remove(const QString& path);
     void create(const QString& name, const client::CreateOptions& options, client::Callback<QString> done);
-    void startDisposable(const client::DisposableOptions& options);
+    /// Of the preferred template.
+    void startDisposable();
     /// The result is that of a Doctor job.
     void examine(bool refresh, client::Callback<QVariantMap> done);
     void buildTemplate(const QString& name);

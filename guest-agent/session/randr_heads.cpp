@@ -278,7 +278,7 @@ void RandrHeads::apply(const HeadRects& wanted) {
         return;
     }
     xcb_connection_t* const x = m_connection.x();
-    const Size screen = screenFor(wanted);
+    const Size screen = roomyScreenFor(wanted, m_screen, m_largestScreen);
     // Nobody sees the steps between.
     xcb_grab_server(x);
     bool done = resizeScreen({std::max(screen.width, m_screen.width), std::max(screen.height, m_screen.height)});

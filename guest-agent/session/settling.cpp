@@ -26,11 +26,9 @@ void WindowManager::settle() {
         if (!client.isMapped || !client.wasShown) {
             show(window, client);
         }
-        if (std::exchange(client.stateChanged, false)) {
-            m_ewmh.setStates(window.xid, client.states);
-        }
     }
     settleFocus();
+    settleStates();
     m_ewmh.setClientList(m_windows.all());
     m_ewmh.setScreen(m_heads.screen());
     // The host is told next, and what it is told has happened by then.
@@ -152,7 +150,22 @@ void WindowManager::settleFocus() {
     Client& client = m_clients.at(active->xid);
     if (client.states.erase(m_connection.atoms()._NET_WM_STATE_DEMANDS_ATTENTION) > 0) {
         active->demandsAttention = false;
-        m_ewmh.setStates(active->xid, client.states);
+        client.stateChanged = true;
+    }
+}
+
+void WindowManager::settleStates() {
+    for (auto& [xid, client] : m_clients) {
+        const bool isFocused = xid == m_focus.active();
+        const bool wasFocused = std::exchange(client.isFocused, isFocused);
+        if (!std::exchange(client.stateChanged, false) && isFocused == wasFocused) {
+            continue;
+        }
+        auto states = client.states;
+        if (isFocused) {
+            states.insert(m_connection.atoms()._NET_WM_STATE_FOCUSED);
+        }
+        m_ewmh.setStates(xid, states);
     }
 }
 

@@ -53,6 +53,7 @@ private:
         bool isStale = false;     ///< its properties have changed
         bool wantsAnswer = false; ///< it asked for another place or size
         bool stateChanged = false;
+        bool isFocused = false; ///< as its states say
         bool deletesItself = false;
         Focus::Wish focusWish;
         std::set<xcb_atom_t> states;
@@ -80,6 +81,7 @@ private:
     void tell(const Window& window, Client& client, const Rect& rect, int border);
     void show(Window& window, Client& client);
     void settleFocus();
+    void settleStates();
     void activateWindow(XWindow xid);
     void raise(XWindow owner);
 

@@ -124,11 +124,8 @@ void CreateDialog::showTemplates() {
         m_template->addItem(one.built ? shown(one.name, 64) : tr("%1 (not built yet)").arg(shown(one.name, 64)),
                             one.name);
     }
-    // Built ones come first; the desktop one shows windows, which is what somebody at a window wants.
-    const int desktop = m_template->findData(QStringLiteral("desktop"));
     const int kept = m_template->findData(before);
-    const auto isBuilt = [&](int at) { return at >= 0 && m_desk.templates.templates()[at].built; };
-    m_template->setCurrentIndex(kept >= 0 ? kept : isBuilt(desktop) ? desktop : 0);
+    m_template->setCurrentIndex(kept >= 0 ? kept : std::max(0, m_template->findData(m_desk.templates.preferred())));
     showSizes();
 }
 

@@ -37,8 +37,14 @@ QVariant TemplateModel::data(const QModelIndex& index, int role) const {
     return {};
 }
 
-bool TemplateModel::hasBuilt() const {
-    return std::any_of(m_templates.begin(), m_templates.end(), [](const auto& one) { return one.built; });
+QString TemplateModel::preferred() const {
+    QString best;
+    for (const client::TemplateInfo& one : m_templates) {
+        if (one.built && (best.isEmpty() || one.name == QLatin1String("desktop"))) {
+            best = one.name;
+        }
+    }
+    return best;
 }
 
 void TemplateModel::refresh() {

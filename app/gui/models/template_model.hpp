@@ -22,7 +22,8 @@ public:
 
     [[nodiscard]] const QList<client::TemplateInfo>& templates() const { return m_templates; }
     [[nodiscard]] bool isLoaded() const { return m_isLoaded; }
-    [[nodiscard]] bool hasBuilt() const;
+    /// Of the built template that suits somebody at a window best: one that shows windows if there is one. Empty: none.
+    [[nodiscard]] QString preferred() const;
     void refresh();
 
 Q_SIGNALS:

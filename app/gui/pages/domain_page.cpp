@@ -52,7 +52,10 @@ DomainPage::DomainPage(Desk& desk, QWidget* parent)
     m_forceStop = menu->addAction(tr("&Force stop…"));
     m_remove = menu->addAction(tr("&Remove…"));
     m_more->setMenu(menu);
-    m_name->setWordWrap(false);
+    for (TextLabel* label : {m_name, m_state}) {
+        label->setWordWrap(false);
+        label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred); // a long one is cut, and widens nothing
+    }
 
     auto* words = new QVBoxLayout;
     words->setSpacing(2);
@@ -154,7 +157,7 @@ void DomainPage::refresh() {
                               bytesInWords(row->status->memoryTotal)));
     }
     m_state->setText(words.join(QStringLiteral(" · ")));
-    m_state->setAccessibleName(m_state->text());
+    m_state->setToolTip(m_state->text());
     const client::Label& label = client::labelNamed(row->info.label.toStdString());
     m_chip->setPixmap(widgets::chipPixmap(label, widgets::themeOf(palette()), font(), devicePixelRatioF()));
     m_chip->setAccessibleName(tr("Label %1").arg(shown(row->info.label, 32)));

@@ -63,17 +63,6 @@ QVBoxLayout* addList(QVBoxLayout* section) {
     return list;
 }
 
-/// The built template that the first domains get: one that shows windows if there is one.
-QString bestTemplate(const TemplateModel& templates) {
-    QString best;
-    for (const client::TemplateInfo& one : templates.templates()) {
-        if (one.built && (best.isEmpty() || one.name == QLatin1String("desktop"))) {
-            best = one.name;
-        }
-    }
-    return best;
-}
-
 } // namespace
 
 FirstRunPage::FirstRunPage(Desk& desk, QWidget* parent)
@@ -256,7 +245,7 @@ void FirstRunPage::showTemplates() {
 
 void FirstRunPage::showVerbs() {
     m_examine->setEnabled(!m_desk.verbs.isExamining());
-    const bool canCreate = m_desk.templates.hasBuilt();
+    const bool canCreate = !m_desk.templates.preferred().isEmpty();
     m_create->setEnabled(canCreate && !m_isCreating);
     m_create->setText(m_isCreating ? tr("Creating…") : tr("Create browser, work and vault"));
     m_create->setToolTip(canCreate ? QString() : tr("Build a template first"));
@@ -285,7 +274,7 @@ void FirstRunPage::createNext(QStringList names) {
     }
     const QString name = names.takeFirst();
     client::CreateOptions options;
-    options.templateName = bestTemplate(m_desk.templates);
+    options.templateName = m_desk.templates.preferred();
     options.label = labelOf(name);
     options.egress = QStringLiteral("none");
     m_desk.verbs.create(name, options, [this, name, names](const client::Outcome<QString>& path) {

@@ -50,7 +50,6 @@ TextLabel::TextLabel(Look look, const QString& text, QWidget* parent)
     , m_look(look) {
     setTextFormat(Qt::PlainText);
     setWordWrap(true);
-    setAccessibleName(text);
     QFont wanted = font();
     if (look == Look::Heading) {
         wanted.setPointSizeF(wanted.pointSizeF() * 1.15);

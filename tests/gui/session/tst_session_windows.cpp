@@ -104,6 +104,13 @@ private slots:
             QCOMPARE(m_client->geometry(two), headRect(1)); // wherever it had to go
             QVERIFY(!headRect(0)->overlaps(*headRect(1)));
         }
+        // A little larger or smaller costs no new screen.
+        const Size screen = m_client->geometry(m_client->root()).size;
+        for (const Size size : {Size{505, 306}, Size{502, 300}}) {
+            m_agent->send(resizeTo(m_agent->window("one")->window(), size));
+            QVERIFY(waitForSize("one", size));
+            QCOMPARE(m_client->geometry(m_client->root()).size, screen);
+        }
         // Sizes that were left leave no modes behind.
         const QByteArray modes = runTool(m_many->display(), "xrandr", {"--query"});
         QCOMPARE(modes.count("bulkhead-"), 2);
@@ -251,6 +258,8 @@ private slots:
             [&] { return m_agent->window("zwei ä€𝄞")->active() && !m_agent->window("zwei ä€𝄞")->wants_attention(); }));
         QCOMPARE(m_client->focus(), two);
         QVERIFY(!m_agent->window("one")->active());
+        QVERIFY(contains(m_client->states(two), "_NET_WM_STATE_FOCUSED"));
+        QVERIFY(!contains(m_client->states(one), "_NET_WM_STATE_FOCUSED"));
 
         // Another program's wish to be in front is a wish for attention.
         XClient other(m_many->display());

@@ -6,6 +6,20 @@
 
 namespace bulkhead::tests {
 
+QDBusArgument& operator<<(QDBusArgument& argument, const SizeOnBus& size) {
+    argument.beginStructure();
+    argument << size.memory << size.vcpus;
+    argument.endStructure();
+    return argument;
+}
+
+const QDBusArgument& operator>>(const QDBusArgument& argument, SizeOnBus& size) {
+    argument.beginStructure();
+    argument >> size.memory >> size.vcpus;
+    argument.endStructure();
+    return argument;
+}
+
 bool GuiFixture::says(const QString& text) {
     for (QWidget* widget : QApplication::allWidgets()) {
         if (!widget->isVisible()) {

@@ -10,6 +10,8 @@
 
 #include <QAbstractButton>
 #include <QApplication>
+#include <QDBusArgument>
+#include <QDBusMetaType>
 #include <QDir>
 #include <QSignalSpy>
 #include <QTest>
@@ -31,23 +33,37 @@
 
 namespace bulkhead::tests {
 
+/// a{s(tu)}, as the daemon sends the sizes of a template.
+struct SizeOnBus {
+    qulonglong memory = 0;
+    uint vcpus = 0;
+    bool operator==(const SizeOnBus&) const = default;
+};
+using SizesOnBus = QMap<QString, SizeOnBus>;
+QDBusArgument& operator<<(QDBusArgument& argument, const SizeOnBus& size);
+const QDBusArgument& operator>>(const QDBusArgument& argument, SizeOnBus& size);
+
 /// Everything of one test: a bus, a double of the daemon on it, and what main() of the tray makes, with its window
 /// shown. All in one thread, so every wait runs the event loop.
 class GuiFixture {
 public:
     GuiFixture() {
         qputenv("BULKHEAD_BUS_ADDRESS", bus.address().toUtf8());
+        qDBusRegisterMetaType<SizeOnBus>();
+        qDBusRegisterMetaType<SizesOnBus>();
         startDaemon();
         fake->templates = {templateMap("desktop", true), templateMap("minimal", false)};
     }
 
     static QVariantMap templateMap(const QString& name, bool isBuilt) {
-        return {{"name", name},
-                {"description", "Debian with a desktop: a browser, an editor, a terminal"},
-                {"built", isBuilt},
-                {"stale", false},
-                {"default-size", "small"},
-                {"size-on-disk", 1'503'238'553ULL}};
+        return {
+            {"name", name},
+            {"description", "Debian with a desktop: a browser, an editor, a terminal"},
+            {"built", isBuilt},
+            {"stale", false},
+            {"sizes", QVariant::fromValue(SizesOnBus{{"small", {1'073'741'824, 2}}, {"large", {4'294'967'296, 4}}})},
+            {"default-size", "small"},
+            {"size-on-disk", 1'503'238'553ULL}};
     }
 
     void startDaemon() { fake = std::make_unique<FakeBulkhead>(bus.address()); }
@@ -145,3 +161,6 @@ public:
 };
 
 } // namespace bulkhead::tests
+
+Q_DECLARE_METATYPE(bulkhead::tests::SizeOnBus)
+Q_DECLARE_METATYPE(bulkhead::tests::SizesOnBus)

@@ -76,12 +76,17 @@ private slots:
         QTRY_COMPARE(templates->count(), 2);
         QCOMPARE(templates->currentText(), QString("desktop"));
         QCOMPARE(templates->itemText(1), QString("minimal (not built yet)"));
+        auto* size = GuiFixture::find<QComboBox>("Size");
+        QCOMPARE(size->count(), 2);
+        QVERIFY2(size->currentText().startsWith("small: 1"), qPrintable(size->currentText()));
+        size->setCurrentIndex(size->findData("large"));
         auto* label = GuiFixture::find<QComboBox>("Label");
         label->setCurrentIndex(label->findData("green"));
         GuiFixture::find<QSpinBox>("Size of the home disk")->setValue(3);
         GuiFixture::click("Create domain");
         QTRY_COMPARE(m_fixture->window->chosenDomain(), GuiFixture::path("mail"));
         QCOMPARE(m_fixture->fake->lastCreateOptions.value("template").toString(), QString("desktop"));
+        QCOMPARE(m_fixture->fake->lastCreateOptions.value("size").toString(), QString("large"));
         QCOMPARE(m_fixture->fake->lastCreateOptions.value("label").toString(), QString("green"));
         QCOMPARE(m_fixture->fake->lastCreateOptions.value("home-size").toString(), QString("3GiB"));
         QVERIFY(GuiFixture::find<QLineEdit>("Name") == nullptr);

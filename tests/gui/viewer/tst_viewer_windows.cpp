@@ -19,7 +19,7 @@ using viewer::ViewerOptions;
 
 namespace {
 
-constexpr int kPatience = 8000; ///< ms; emulation on a busy machine
+constexpr int kPatience = 30000; ///< ms; emulation on a busy machine
 
 /// Keeps what a window looks like for a person to look at.
 void keepPicture(FramedWindow& window, const char* name) {
@@ -199,9 +199,8 @@ private Q_SLOTS:
         const auto seen = [this](const char* text) { return m_screen->inputTrace().contains(text); };
         QTRY_VERIFY_WITH_TIMEOUT(seen("key qcode right, down 1") && seen("key qcode right, down 0"), kPatience);
         QTRY_VERIFY_WITH_TIMEOUT(seen("button right, down 1") && seen("button right, down 0"), kPatience);
-        // QEMU's positions go to 32767: the middle is the middle, give or take the rounding.
-        QTRY_VERIFY_WITH_TIMEOUT(
-            seen("axis x, value 0x3fff") || seen("axis x, value 0x4000") || seen("axis x, value 0x400"), kPatience);
+        // No guest has switched the tablet on, so the way there is told as a difference from the corner.
+        QTRY_VERIFY_WITH_TIMEOUT(seen("axis x, value 360") && seen("axis y, value 200"), kPatience);
     }
 
     void statesShowInWords() {

@@ -122,6 +122,17 @@ private slots:
         }
     }
 
+    void theScreenKeepsItsSizeForAWhile() {
+        const auto heads = [](Size size) { return HeadRects{Rect{{0, 0}, size}, std::nullopt}; };
+        QCOMPARE(roomyScreenFor(heads({1000, 700}), {}), (Size{1024, 768}));
+        QCOMPARE(roomyScreenFor(heads({1020, 760}), {1024, 768}), (Size{1024, 768}));
+        QCOMPARE(roomyScreenFor(heads({1025, 760}), {1024, 768}), (Size{1280, 768}));
+        QCOMPARE(roomyScreenFor(heads({900, 600}), {1280, 768}), (Size{1280, 768}));
+        QCOMPARE(roomyScreenFor(heads({300, 200}), {1280, 768}), (Size{512, 256}));
+        QCOMPARE(roomyScreenFor(heads({1270, 1000}), {}, {1280, 1024}), (Size{1280, 1024}));
+        QCOMPARE(roomyScreenFor(heads({1270, 1020}), {}, {1280, 1020}), (Size{1280, 1020}));
+    }
+
     void outputsAreOrderedByNumber() {
         QVERIFY(isOutputBefore("Virtual-2", "Virtual-10"));
         QVERIFY(!isOutputBefore("Virtual-10", "Virtual-2"));
