@@ -17,6 +17,7 @@ namespace bulkhead::viewer {
 namespace {
 
 constexpr std::uint32_t kFirstKeycode = 8; ///< X and Wayland number keys from here on
+constexpr QColor kAround(32, 34, 37);      ///< where a picture does not fill the window
 constexpr int kNotch = 120;                ///< of QWheelEvent::angleDelta()
 constexpr int kMostNotches = 10;
 constexpr int kPointerInterval = 40; ///< ms; a guest may change its pointer as often as it likes
@@ -142,10 +143,8 @@ bool Canvas::focusNextPrevChild(bool /*next*/) {
 
 void Canvas::paintEvent(QPaintEvent* /*event*/) {
     QPainter painter(this);
-    const QColor around =
-        palette().color(QPalette::Window).darker(palette().window().color().lightness() > 127 ? 130 : 160);
     if (!m_source || m_source->image().isNull()) {
-        painter.fillRect(rect(), around);
+        painter.fillRect(rect(), kAround);
         if (m_source && !m_source->ghost().isNull()) {
             painter.setRenderHint(QPainter::SmoothPixmapTransform);
             painter.drawImage(rect(), m_source->ghost());
@@ -154,7 +153,7 @@ void Canvas::paintEvent(QPaintEvent* /*event*/) {
     }
     const QRectF target = m_fit.target();
     if (!target.toAlignedRect().contains(rect()) || m_fit.isScaled()) {
-        painter.fillRect(rect(), around);
+        painter.fillRect(rect(), kAround);
     }
     painter.setRenderHint(QPainter::SmoothPixmapTransform, m_fit.isScaled());
     painter.drawImage(target, m_source->image(), QRectF(m_source->image().rect()));

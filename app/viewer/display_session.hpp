@@ -1,38 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "viewer/spice_head.hpp"
-
-#include "client/descriptor.hpp"
-#include "client/failure.hpp"
+#include "viewer/spice_connection.hpp"
 
 #include <QObject>
 #include <QSize>
 
-#include <functional>
 #include <map>
 #include <memory>
-#include <vector>
+#include <set>
 
 namespace bulkhead::viewer {
 
-/// The SPICE connection to one guest: main, display, cursor and inputs channels, each over a descriptor of its own.
-/// Nothing else of SPICE is used: no clipboard, no files, no USB, no smart card, no sound, no folders, though a server
-/// may offer them. Needs Qt's GLib event loop. GUI thread.
+/// The SPICE side of one guest: its heads, which outlive connections, and the way of keys and pointer to it. Nothing
+/// else of SPICE is used: no clipboard, no files, no USB, no smart card, no sound, no folders, though a server may
+/// offer them. Needs Qt's GLib event loop. GUI thread.
 class DisplaySession : public QObject, public PointerSink, public KeySink {
     Q_OBJECT
 
 public:
-    /// Asks for one more channel; the answer may come late, or after this object is gone.
-    using OpenChannel = std::function<void(client::Callback<client::Descriptor>)>;
-
-    explicit DisplaySession(OpenChannel openChannel, QObject* parent = nullptr);
+    explicit DisplaySession(SpiceConnection::OpenChannel openChannel, QObject* parent = nullptr);
     ~DisplaySession() override;
 
-    /// Connects; any connection before is given up. Answered by connected() or lost().
+    /// Connects, once an earlier connection is out of the way. Answered by connected() or lost().
     void start();
     void stop();
     [[nodiscard]] bool isConnected() const { return m_connected; }
+    /// No connection is there any more. The process should not end before.
+    [[nodiscard]] bool isIdle() const { return !m_connection && m_retiring.empty(); }
 
     /// The head of that number, below kMostHeads; has no image while it is not connected.
     SpiceHead& head(std::uint32_t number);
@@ -49,31 +44,23 @@ public:
 
 Q_SIGNALS:
     void connected();
-    /// The connection is over: start() again, not from here.
+    /// The connection is over; start() may follow at once.
     void lost(const QString& why);
+    /// isIdle() became true.
+    void idle();
 
 private:
-    void takeChannel(SpiceChannel* channel);
-    void openFor(SpiceChannel* channel);
-    void noteEvent(SpiceChannel* channel, SpiceChannelEvent event);
-    void fail(const QString& why);
-    [[nodiscard]] SpiceInputsChannel* inputs() const;
+    void retire();
+    [[nodiscard]] SpiceInputsChannel* inputs() const { return m_connection ? m_connection->inputs() : nullptr; }
 
-    static void onChannelNew(SpiceSession* session, SpiceChannel* channel, gpointer self);
-    static void onOpenFd(SpiceChannel* channel, gint withTls, gpointer self);
-    static void onChannelEvent(SpiceChannel* channel, SpiceChannelEvent event, gpointer self);
-
-    OpenChannel m_openChannel;
-    GObjectPtr<SpiceSession> m_session;
-    GObjectPtr<SpiceChannel> m_main;
-    GObjectPtr<SpiceChannel> m_inputs;
-    std::vector<GObjectPtr<SpiceChannel>> m_channels; ///< those that have our handlers
+    SpiceConnection::OpenChannel m_openChannel;
     std::map<std::uint32_t, std::unique_ptr<SpiceHead>> m_heads;
-    std::shared_ptr<int> m_generation; ///< answers that come for an earlier connection find it gone
+    std::unique_ptr<SpiceConnection> m_connection;
+    std::set<SpiceConnection*> m_retiring; ///< children of this object
     QPoint m_position;
     int m_buttons = 0;
     bool m_connected = false;
-    bool m_failed = false;
+    bool m_startWanted = false;
 };
 
 } // namespace bulkhead::viewer

@@ -13,8 +13,10 @@
 #include <QApplication>
 #include <QIcon>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <glib-unix.h>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +59,15 @@ public:
         : m_connection(connection)
         , m_invocation(invocation)
         , m_manager(connection) {}
+
+    /// The user ends the program: orderly, since a display server does not bear a client that is cut off.
+    void quit() {
+        if (m_viewer) {
+            m_viewer->quit();
+        } else {
+            QApplication::exit(0);
+        }
+    }
 
     void begin() {
         m_manager.findDomain(m_invocation.domain, [this](client::Outcome<QDBusObjectPath> path) {
@@ -155,6 +166,15 @@ int run(int argc, char** argv) {
         return kFailed;
     }
     Startup startup(*connection, std::get<Invocation>(parsed));
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        g_unix_signal_add(
+            signal,
+            [](gpointer data) -> gboolean {
+                static_cast<Startup*>(data)->quit();
+                return G_SOURCE_CONTINUE;
+            },
+            &startup);
+    }
     startup.begin();
     return QApplication::exec();
 }

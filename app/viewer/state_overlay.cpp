@@ -80,6 +80,10 @@ void StateOverlay::setText(const OverlayText& text) {
     const bool wanted = !text.title.isEmpty();
     setVisible(wanted);
     if (wanted) {
+        // Now, not with the next turn of the event loop: the first picture of the card is whole.
+        m_title->parentWidget()->layout()->activate();
+        layout()->invalidate();
+        layout()->activate();
         raise();
         QAccessibleEvent changed(this, QAccessible::NameChanged);
         QAccessible::updateAccessibility(&changed);

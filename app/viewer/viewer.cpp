@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace bulkhead::viewer {
 namespace {
@@ -57,6 +58,11 @@ Viewer::Viewer(DomainGate& gate, const ViewerOptions& options, QObject* parent)
         updateOverlays();
     });
     connect(&m_display, &DisplaySession::lost, this, &Viewer::loseDisplay);
+    connect(&m_display, &DisplaySession::idle, this, [this] {
+        if (m_ended) {
+            Q_EMIT finished(m_status, m_why);
+        }
+    });
     connect(&m_gate, &DomainGate::factsChanged, this, &Viewer::takeFacts);
     connect(&m_gate, &DomainGate::unreachable, this, &Viewer::noteUnreachable);
     connect(&m_gate, &DomainGate::removed, this, [this] {
@@ -117,8 +123,7 @@ void Viewer::takeFacts(const DomainFacts& facts) {
             const QString why =
                 first ? tr("the domain %1 is %2; start it with: bulkhead domain start %1").arg(facts.name, facts.state)
                       : QString();
-            m_ended = true;
-            Q_EMIT finished(first ? 1 : 0, why);
+            finish(first ? 1 : 0, why);
             return;
         }
         // A failure is read by a person before it goes away; an orderly end needs no reading.
@@ -135,8 +140,7 @@ void Viewer::takeFacts(const DomainFacts& facts) {
 
 void Viewer::noteUnreachable(const QString& why) {
     if (!m_facts) {
-        m_ended = true;
-        Q_EMIT finished(1, why);
+        finish(1, why);
         return;
     }
     m_unreachable = true;
@@ -144,12 +148,22 @@ void Viewer::noteUnreachable(const QString& why) {
     updateOverlays();
 }
 
-void Viewer::end() {
-    if (!m_ended) {
-        m_ended = true;
-        m_windows.clear();
-        m_standIn.reset();
-        Q_EMIT finished(0, QString());
+void Viewer::finish(int status, const QString& why) {
+    if (std::exchange(m_ended, true)) {
+        return;
+    }
+    m_status = status;
+    m_why = why;
+    for (QTimer* timer : {&m_displayRetry, &m_sessionRetry, &m_refresh, &m_applyTimer, &m_endTimer}) {
+        timer->stop();
+    }
+    disconnect(&m_gate, nullptr, this, nullptr);
+    m_windows.clear();
+    m_standIn.reset();
+    m_session.reset();
+    m_display.stop();
+    if (m_display.isIdle()) {
+        Q_EMIT finished(m_status, m_why);
     }
 }
 
@@ -164,6 +178,9 @@ void Viewer::connectDisplay() {
 }
 
 void Viewer::loseDisplay(const QString& why) {
+    if (m_ended) {
+        return;
+    }
     m_trouble = displayText(why, kReasonLength);
     forgiveIfLasting(m_displayBackoff, m_displayLink == Link::Up, m_displaySince);
     m_displayLink = runs() ? Link::Waiting : Link::Idle;
@@ -179,7 +196,7 @@ void Viewer::connectSession() {
     }
     m_sessionLink = Link::Connecting;
     m_gate.openSession([this](client::Outcome<client::Descriptor> opened) {
-        if (!runs() || m_sessionLink != Link::Connecting) {
+        if (m_ended || !runs() || m_sessionLink != Link::Connecting) {
             return;
         }
         if (!opened) {

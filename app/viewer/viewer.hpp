@@ -32,6 +32,8 @@ public:
     ~Viewer() override;
 
     void start();
+    /// Closes all windows and connections; finished() follows.
+    void quit() { end(); }
     /// Brings the windows to the front, or says that there are none.
     void raiseAll();
 
@@ -56,7 +58,8 @@ private:
     void endRefresh();
     void tellSettings();
     void showWholeDesktop();
-    void end();
+    void end() { finish(0, {}); }
+    void finish(int status, const QString& why);
 
     void applySoon(const WindowModel::Changes& changes);
     void apply();
@@ -96,6 +99,8 @@ private:
     bool m_unreachable = false;
     bool m_hadWindows = false;
     bool m_ended = false;
+    int m_status = 0;
+    QString m_why;
 
     WindowModel m_model;
     RateLimit m_opening;

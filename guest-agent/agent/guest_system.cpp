@@ -71,7 +71,7 @@ void UnitSystem::powerOff(std::chrono::milliseconds grace) {
     // As `systemctl poweroff`, which needs a bus: systemd(1), SIGRTMIN+4.
     constexpr int kPowerOff = 4;
     ::kill(1, SIGRTMIN + kPowerOff);
-    const auto until = std::chrono::steady_clock::now() + grace + std::chrono::seconds(1);
+    const auto until = std::chrono::steady_clock::now() + grace + std::chrono::seconds(10);
     while (std::chrono::steady_clock::now() < until) {
         constexpr timespec kPause{0, 100'000'000};
         ::nanosleep(&kPause, nullptr); // SIGTERM ends us here

@@ -233,7 +233,7 @@ template <typename Machine> [[noreturn]] void serveMachine(const std::function<v
     serveMachine<GuestSystem>(boot::loadLateModules);
 }
 
-/// One of systemd's services. A failure ends it, systemd starts it again, and the host's patience is the limit.
+/// One of systemd's services. Its failure ends the machine, see bulkhead-agent.service.
 [[noreturn]] void runAsUnit() {
     serveMachine<UnitSystem>([] {});
 }

@@ -11,6 +11,21 @@ constexpr std::string_view kName = "bulkhead-session";
 constexpr std::uint32_t kNormalState = 1; // ICCCM's WM_STATE
 constexpr std::uint32_t kWithdrawnState = 0;
 
+/// The arrow, for windows that have no pointer of their own.
+void setPointer(const Connection& connection) {
+    constexpr std::string_view kFont = "cursor";
+    constexpr std::uint16_t kArrow = 68; // XC_left_ptr; its mask follows it
+    constexpr std::uint16_t kWhite = 0xFFFF;
+    xcb_connection_t* const x = connection.x();
+    const xcb_font_t font = xcb_generate_id(x);
+    const xcb_cursor_t pointer = xcb_generate_id(x);
+    xcb_open_font(x, font, kFont.size(), kFont.data());
+    xcb_create_glyph_cursor(x, pointer, font, font, kArrow, kArrow + 1, 0, 0, 0, kWhite, kWhite, kWhite);
+    xcb_change_window_attributes(x, connection.root(), XCB_CW_CURSOR, &pointer);
+    xcb_free_cursor(x, pointer);
+    xcb_close_font(x, font);
+}
+
 } // namespace
 
 Ewmh::Ewmh(const Connection& connection)
@@ -51,6 +66,7 @@ Ewmh::Ewmh(const Connection& connection)
          atoms._NET_WM_STATE_DEMANDS_ATTENTION,
          atoms._NET_WM_STATE_FOCUSED,
          atoms._NET_WM_ALLOWED_ACTIONS});
+    setPointer(connection);
     put(connection.root(), atoms._NET_NUMBER_OF_DESKTOPS, XCB_ATOM_CARDINAL, {1});
     put(connection.root(), atoms._NET_CURRENT_DESKTOP, XCB_ATOM_CARDINAL, {0});
     put(connection.root(), atoms._NET_DESKTOP_VIEWPORT, XCB_ATOM_CARDINAL, {0, 0});

@@ -136,6 +136,15 @@ Size screenFor(const HeadRects& heads) {
     return screen;
 }
 
+Size roomyScreenFor(const HeadRects& heads, Size now, Size most) {
+    constexpr int kStep = 256;
+    const Size needed = screenFor(heads);
+    const auto roundUp = [](int side, int limit) { return std::min((side + kStep - 1) / kStep * kStep, limit); };
+    const Size roomy{roundUp(needed.width, most.width), roundUp(needed.height, most.height)};
+    const bool isEnough = now.width >= needed.width && now.height >= needed.height;
+    return isEnough && now.area() <= kMostWaste * roomy.area() ? now : roomy;
+}
+
 HeadRects arrange(const HeadRects& now, const HeadSizes& wanted, Size most) {
     HeadSizes sizes = wanted;
     for (auto& size : sizes) {

@@ -20,4 +20,8 @@ using HeadSizes = std::vector<std::optional<Size>>;
 /// The smallest screen that holds all heads; 0×0 when all are off.
 [[nodiscard]] Size screenFor(const HeadRects& heads);
 
+/// The screen to have for these heads, when there is one already: another size costs a new frame buffer and drawing
+/// everything anew, so it has some room to grow, and is made smaller only when much of it is of no use.
+[[nodiscard]] Size roomyScreenFor(const HeadRects& heads, Size now, Size most = kLargestScreen);
+
 } // namespace bulkhead::session

@@ -61,6 +61,8 @@ RandrHeads::RandrHeads(const Connection& connection, unsigned most)
         const bool hasOutputs =
             version && std::pair(version->major_version, version->minor_version) >= std::pair(1U, 3U);
         if (hasOutputs) {
+            m_firstEvent = extension->first_event;
+            xcb_randr_select_input(x, connection.root(), XCB_RANDR_NOTIFY_MASK_OUTPUT_CHANGE);
             findOutputs(most);
         }
     }
@@ -102,6 +104,7 @@ void RandrHeads::findOutputs(unsigned most) {
         }
         Output output;
         output.id = ids[i];
+        output.connection = info->connection;
         output.name.assign(reinterpret_cast<const char*>(xcb_randr_get_output_info_name(info.get())),
                            static_cast<std::size_t>(xcb_randr_get_output_info_name_length(info.get())));
         const auto* const modes = xcb_randr_get_output_info_modes(info.get());
@@ -202,6 +205,38 @@ std::optional<xcb_randr_mode_t> RandrHeads::modeFor(Output& output, Size size) {
     return known->id;
 }
 
+/// A device that is plugged in brings modes of its own.
+void RandrHeads::readOutputModes(Output& output) {
+    xcb_connection_t* const x = m_connection.x();
+    const Reply info(
+        xcb_randr_get_output_info_reply(x, xcb_randr_get_output_info(x, output.id, m_configTime), nullptr));
+    if (info) {
+        const auto* const modes = xcb_randr_get_output_info_modes(info.get());
+        output.modes.assign(modes, modes + xcb_randr_get_output_info_modes_length(info.get()));
+        output.connection = info->connection;
+    }
+}
+
+bool RandrHeads::handle(const xcb_generic_event_t& event) {
+    if (m_firstEvent == 0 || event.response_type != m_firstEvent + XCB_RANDR_NOTIFY) {
+        return false;
+    }
+    const auto& notify = reinterpret_cast<const xcb_randr_notify_event_t&>(event);
+    if (notify.subCode != XCB_RANDR_NOTIFY_OUTPUT_CHANGE) {
+        return false;
+    }
+    const auto found = std::find_if(m_outputs.begin(), m_outputs.end(),
+                                    [&](const Output& output) { return output.id == notify.u.oc.output; });
+    // Told of for whatever we do ourselves, too: only the plug counts.
+    if (found == m_outputs.end() || found->connection == notify.u.oc.connection) {
+        return false;
+    }
+    readOutputModes(*found);
+    readModes();
+    readRects();
+    return true;
+}
+
 bool RandrHeads::resizeScreen(Size size) {
     if (size == m_screen) {
         return true;
@@ -243,7 +278,7 @@ void RandrHeads::apply(const HeadRects& wanted) {
         return;
     }
     xcb_connection_t* const x = m_connection.x();
-    const Size screen = screenFor(wanted);
+    const Size screen = roomyScreenFor(wanted, m_screen, m_largestScreen);
     // Nobody sees the steps between.
     xcb_grab_server(x);
     bool done = resizeScreen({std::max(screen.width, m_screen.width), std::max(screen.height, m_screen.height)});

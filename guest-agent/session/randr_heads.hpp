@@ -29,6 +29,9 @@ public:
     [[nodiscard]] const HeadRects& rects() const override { return m_rects; }
     [[nodiscard]] Size screen() const override { return m_screen; }
     void apply(const HeadRects& wanted) override;
+    /// An event of X. True: it says that the host plugged a head in or out, so what failed before may work now, and
+    /// what worked may be gone.
+    bool handle(const xcb_generic_event_t& event);
 
 private:
     struct Output {
@@ -36,6 +39,7 @@ private:
         xcb_randr_crtc_t crtc = 0;
         std::string name;
         std::vector<xcb_randr_mode_t> modes; ///< those that were there before us, and ours
+        std::uint8_t connection = 0;
     };
     struct Mode {
         xcb_randr_mode_t id = 0;
@@ -45,6 +49,7 @@ private:
 
     void findOutputs(unsigned most);
     void readModes();
+    void readOutputModes(Output& output);
     void readRects();
     [[nodiscard]] std::optional<xcb_randr_mode_t> modeFor(Output& output, Size size);
     bool resizeScreen(Size size);
@@ -57,6 +62,7 @@ private:
     HeadRects m_rects;
     Size m_screen;
     Size m_largestScreen;
+    std::uint8_t m_firstEvent = 0; ///< 0: no RandR
     xcb_timestamp_t m_configTime = XCB_CURRENT_TIME;
 };
 

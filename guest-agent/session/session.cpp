@@ -51,9 +51,17 @@ bool Session::takeEvents() {
         if (!event) {
             return true;
         }
-        m_manager->handle(*event);
+        handle(*event);
     }
     return false;
+}
+
+void Session::handle(const xcb_generic_event_t& event) {
+    if (m_heads.handle(event)) {
+        m_manager->headsChanged();
+    } else {
+        m_manager->handle(event);
+    }
 }
 
 void Session::settleIfDue() {
@@ -143,6 +151,11 @@ void Session::wait() {
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now()).count();
         timeout = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
     }
+    // Writing may have read: what waits in the library's queue, poll(2) does not see.
+    if (const Owned<xcb_generic_event_t> event{xcb_poll_for_queued_event(m_connection->x())}) {
+        handle(*event);
+        m_isQuiet = false;
+    }
     if (!m_isQuiet) {
         timeout = 0;
     }
@@ -156,8 +169,7 @@ Error Session::run() {
         m_isQuiet = takeEvents();
         settleIfDue();
         serveAgent(std::exchange(m_mayRead, false));
-        // Replies that were waited for brought events with them, which poll(2) does not see.
-        m_isQuiet = takeEvents() && m_isQuiet;
+        m_isQuiet = takeEvents() && m_isQuiet; // those that came together with replies
         wait();
     }
     return {ErrorCode::Unavailable, "The X server is gone, and with it the session"};

@@ -34,6 +34,7 @@ private:
     Session(const Options& options, std::unique_ptr<Connection> connection);
     /// False: more events may be there.
     bool takeEvents();
+    void handle(const xcb_generic_event_t& event);
     void settleIfDue();
     void serveAgent(bool mayRead);
     void obey(const Command& command);

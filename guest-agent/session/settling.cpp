@@ -26,13 +26,13 @@ void WindowManager::settle() {
         if (!client.isMapped || !client.wasShown) {
             show(window, client);
         }
-        if (std::exchange(client.stateChanged, false)) {
-            m_ewmh.setStates(window.xid, client.states);
-        }
     }
     settleFocus();
+    settleStates();
     m_ewmh.setClientList(m_windows.all());
     m_ewmh.setScreen(m_heads.screen());
+    // The host is told next, and what it is told has happened by then.
+    const Reply done(xcb_get_input_focus_reply(m_connection.x(), xcb_get_input_focus(m_connection.x()), nullptr));
 }
 
 void WindowManager::refresh(Window& window, Client& client) {
@@ -56,7 +56,7 @@ void WindowManager::place(Window& window, Client& client) {
         return; // the device did not show it; its window stays where it is
     }
     if (window.ownsHead) {
-        tell(window, client, *head);
+        tell(window, client, *head, 0);
         return;
     }
     std::optional<Point> asked = client.asked;
@@ -71,21 +71,28 @@ void WindowManager::place(Window& window, Client& client) {
     }
     client.asked.reset();
     client.toldHead = *head;
-    tell(window, client, placeDialog(*head, client.dialogSize, asked));
+    const Size size = client.dialogSize;
+    const bool hasRoom = size.width + 2 <= head->size.width && size.height + 2 <= head->size.height;
+    const int border = hasRoom ? 1 : 0;
+    Rect rect = placeDialog(*head, {size.width + 2 * border, size.height + 2 * border}, asked);
+    rect.size.width -= 2 * border;
+    rect.size.height -= 2 * border;
+    tell(window, client, rect, border);
 }
 
-void WindowManager::tell(const Window& window, Client& client, const Rect& rect) {
+void WindowManager::tell(const Window& window, Client& client, const Rect& rect, int border) {
     xcb_connection_t* const x = m_connection.x();
     const bool asked = std::exchange(client.wantsAnswer, false);
-    if (client.told != rect) {
+    if (client.told != rect || client.border != border) {
         const bool resized = !client.told || client.told->size != rect.size;
         client.told = rect;
+        client.border = border;
         const std::array values{static_cast<std::uint32_t>(rect.at.x), static_cast<std::uint32_t>(rect.at.y),
                                 static_cast<std::uint32_t>(rect.size.width),
-                                static_cast<std::uint32_t>(rect.size.height)};
+                                static_cast<std::uint32_t>(rect.size.height), static_cast<std::uint32_t>(border)};
         xcb_configure_window(x, window.xid,
                              XCB_CONFIG_WINDOW_X | XCB_CONFIG_WINDOW_Y | XCB_CONFIG_WINDOW_WIDTH |
-                                 XCB_CONFIG_WINDOW_HEIGHT,
+                                 XCB_CONFIG_WINDOW_HEIGHT | XCB_CONFIG_WINDOW_BORDER_WIDTH,
                              values.data());
         if (resized && !asked) {
             return; // the server tells it
@@ -102,6 +109,7 @@ void WindowManager::tell(const Window& window, Client& client, const Rect& rect)
     notify.y = static_cast<std::int16_t>(rect.at.y);
     notify.width = static_cast<std::uint16_t>(rect.size.width);
     notify.height = static_cast<std::uint16_t>(rect.size.height);
+    notify.border_width = static_cast<std::uint16_t>(border);
     xcb_send_event(x, 0, window.xid, XCB_EVENT_MASK_STRUCTURE_NOTIFY, reinterpret_cast<const char*>(&notify));
 }
 
@@ -142,7 +150,22 @@ void WindowManager::settleFocus() {
     Client& client = m_clients.at(active->xid);
     if (client.states.erase(m_connection.atoms()._NET_WM_STATE_DEMANDS_ATTENTION) > 0) {
         active->demandsAttention = false;
-        m_ewmh.setStates(active->xid, client.states);
+        client.stateChanged = true;
+    }
+}
+
+void WindowManager::settleStates() {
+    for (auto& [xid, client] : m_clients) {
+        const bool isFocused = xid == m_focus.active();
+        const bool wasFocused = std::exchange(client.isFocused, isFocused);
+        if (!std::exchange(client.stateChanged, false) && isFocused == wasFocused) {
+            continue;
+        }
+        auto states = client.states;
+        if (isFocused) {
+            states.insert(m_connection.atoms()._NET_WM_STATE_FOCUSED);
+        }
+        m_ewmh.setStates(xid, states);
     }
 }
 

@@ -12,10 +12,15 @@ namespace {
 /// Windows that are managed at once. What is beyond stays unmapped: a program gone wild should not make each of the
 /// others slow.
 constexpr std::size_t kMostManaged = 512;
+constexpr std::uint32_t kBorderColour = 0xFF606060;
 
-/// The server's own events have the highest bit clear; events that a client sent have it set.
 std::uint8_t typeOf(const xcb_generic_event_t& event) {
     return event.response_type & 0x7FU;
+}
+
+/// Made by a program, not by the server. Anything can be claimed in it.
+bool wasSent(const xcb_generic_event_t& event) {
+    return (event.response_type & 0x80U) != 0;
 }
 
 template <class Event> const Event& as(const xcb_generic_event_t& event) {
@@ -72,6 +77,9 @@ void WindowManager::adoptWindows() {
 // ---- events --------------------------------------------------------------------------------------------------------
 
 void WindowManager::handle(const xcb_generic_event_t& event) {
+    if (wasSent(event) && typeOf(event) != XCB_CLIENT_MESSAGE && typeOf(event) != XCB_UNMAP_NOTIFY) {
+        return;
+    }
     switch (typeOf(event)) {
     case XCB_MAP_REQUEST:
         onMapRequest(as<xcb_map_request_event_t>(event));
@@ -135,8 +143,9 @@ void WindowManager::manage(xcb_window_t xid, const Description& description) {
     client.states = m_ewmh.knownStates(description.states);
     client.stateChanged = true;
     xcb_connection_t* const x = m_connection.x();
-    const std::uint32_t mask = XCB_EVENT_MASK_PROPERTY_CHANGE | XCB_EVENT_MASK_FOCUS_CHANGE;
-    xcb_change_window_attributes(x, xid, XCB_CW_EVENT_MASK, &mask);
+    const std::array<std::uint32_t, 2> attributes{kBorderColour,
+                                                  XCB_EVENT_MASK_PROPERTY_CHANGE | XCB_EVENT_MASK_FOCUS_CHANGE};
+    xcb_change_window_attributes(x, xid, XCB_CW_BORDER_PIXEL | XCB_CW_EVENT_MASK, attributes.data());
     const std::uint32_t noBorder = 0;
     xcb_configure_window(x, xid, XCB_CONFIG_WINDOW_BORDER_WIDTH, &noBorder);
     m_ewmh.setManaged(xid);

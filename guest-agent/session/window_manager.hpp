@@ -24,6 +24,8 @@ public:
     static Result<std::unique_ptr<WindowManager>> create(const Connection& connection, Heads& heads);
 
     void handle(const xcb_generic_event_t& event);
+    /// What the heads show is not as settle() left it.
+    void headsChanged() { becomeUnsettled(); }
     /// True: settle() has something to do.
     [[nodiscard]] bool isUnsettled() const { return m_isUnsettled; }
     void settle();
@@ -45,11 +47,13 @@ private:
         std::optional<Rect> toldHead; ///< of a dialog: its head then
         std::optional<Point> asked;
         Size dialogSize;
+        int border = 0; ///< of a dialog, so that it can be told from its window
         bool isMapped = false;
         bool wasShown = false;    ///< by us; one that was taken over is mapped already
         bool isStale = false;     ///< its properties have changed
         bool wantsAnswer = false; ///< it asked for another place or size
         bool stateChanged = false;
+        bool isFocused = false; ///< as its states say
         bool deletesItself = false;
         Focus::Wish focusWish;
         std::set<xcb_atom_t> states;
@@ -74,9 +78,10 @@ private:
     void refresh(Window& window, Client& client);
     void arrangeHeads();
     void place(Window& window, Client& client);
-    void tell(const Window& window, Client& client, const Rect& rect);
+    void tell(const Window& window, Client& client, const Rect& rect, int border);
     void show(Window& window, Client& client);
     void settleFocus();
+    void settleStates();
     void activateWindow(XWindow xid);
     void raise(XWindow owner);
 

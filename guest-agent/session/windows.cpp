@@ -82,13 +82,13 @@ XWindow Windows::parentOf(const Window& window) const {
 }
 
 XWindow Windows::anchorOf(const Window& window) const {
-    XWindow at = window.xid;
+    const Window* at = &window;
     for (int i = 0; i < kLongestChain; ++i) {
-        const XWindow parent = parentOf(*find(at));
+        const XWindow parent = at->isTooLarge ? 0 : parentOf(*at);
         if (parent == 0) {
-            return at == window.xid ? 0 : at;
+            return at == &window ? 0 : at->xid;
         }
-        at = parent;
+        at = find(parent);
     }
     return 0; // a loop
 }
@@ -102,6 +102,35 @@ std::vector<unsigned> Windows::users() const {
         }
     }
     return users;
+}
+
+/// The first that no window has for its own; heads() when there is none.
+unsigned Windows::freeHead() const {
+    const auto used = users();
+    return static_cast<unsigned>(std::find(used.begin(), used.end(), 0U) - used.begin());
+}
+
+/// Once for each, when it comes: it should not jump about when sizes change.
+void Windows::judgeDialogs() {
+    for (Window& window : m_windows) {
+        if (window.ownsHead || std::exchange(window.wasJudged, true)) {
+            continue;
+        }
+        window.anchor = anchorOf(window); // another one, if that of its window was too large just now
+        const Window* const anchor = find(window.anchor);
+        const Size room = m_sizes.at(*anchor->head).value_or(Size{});
+        const unsigned free = freeHead();
+        if ((window.wanted.width > room.width || window.wanted.height > room.height) && free < heads()) {
+            window.isTooLarge = true;
+            window.anchor = 0;
+            window.ownsHead = true;
+            window.head = free;
+            m_sizes.at(free) = clampToHead(window.wanted);
+        }
+    }
+    for (Window& window : m_windows) {
+        window.anchor = window.ownsHead ? 0 : anchorOf(window);
+    }
 }
 
 void Windows::assignHeads() {
@@ -118,8 +147,7 @@ void Windows::assignHeads() {
         if (!window.ownsHead || window.head) {
             continue;
         }
-        const auto used = users();
-        const auto free = static_cast<unsigned>(std::find(used.begin(), used.end(), 0U) - used.begin());
+        const unsigned free = freeHead();
         if (free <= last) {
             window.head = free;
             m_sizes.at(free) = clampToHead(window.wanted);
@@ -127,6 +155,7 @@ void Windows::assignHeads() {
             window.head = last;
         }
     }
+    judgeDialogs();
     const auto used = users();
     for (Window& window : m_windows) {
         if (!window.ownsHead) {
@@ -151,8 +180,7 @@ void Windows::moveFromShared() {
         if (std::exchange(isFirst, false)) {
             continue;
         }
-        const auto used = users();
-        const auto free = static_cast<unsigned>(std::find(used.begin(), used.end(), 0U) - used.begin());
+        const unsigned free = freeHead();
         if (free >= last) {
             return;
         }

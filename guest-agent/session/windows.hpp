@@ -33,9 +33,11 @@ struct Window {
     XWindow xid = 0;
     Number number = 0;
     Facts facts;
-    Size wanted;          ///< the size it had or asked for when it came
-    bool ownsHead = true; ///< false: it is on the head of `anchor`
-    XWindow anchor = 0;   ///< the window with a head of its own that it belongs to, or 0
+    Size wanted;             ///< the size it had or asked for when it came
+    bool ownsHead = true;    ///< false: it is on the head of `anchor`
+    XWindow anchor = 0;      ///< the window with a head of its own that it belongs to, or 0
+    bool isTooLarge = false; ///< did not fit its anchor's head when it came, and got one of its own
+    bool wasJudged = false;
     std::optional<unsigned> head;
     bool sharesHead = false;
     bool demandsAttention = false;
@@ -61,7 +63,8 @@ public:
     void wish(Window& window, Size size);
 
     /// Gives each window its head, after windows came or went or changed what they are transient for. Who has a head
-    /// keeps it; windows that share the last one move to heads that became free.
+    /// keeps it; windows that share the last one move to heads that became free. A dialog is on its window's head,
+    /// unless it is larger than that and another one is free.
     void assignHeads();
 
     /// What each head is to measure; head 0 is never off, so that the machine always has a screen.
@@ -75,6 +78,8 @@ private:
     [[nodiscard]] XWindow parentOf(const Window& window) const;
     [[nodiscard]] std::vector<unsigned> users() const;
     void moveFromShared();
+    [[nodiscard]] unsigned freeHead() const;
+    void judgeDialogs();
 
     std::vector<Window> m_windows;
     HeadSizes m_sizes;

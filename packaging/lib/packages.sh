@@ -53,6 +53,10 @@ run   util-linux             setpriv, unshare, flock
 run   mount                  private hosts of the tests, template builds
 run   iproute2               looks at the host's networks
 run   procps                 finds running daemons
+demo  xvfb                   quickstart without a screen: one in memory
+demo  openbox                the same: puts windows on it
+demo  xdotool                the same: sees when a window is there
+demo  maim                   the same: takes the picture
 test  clang                  fuzz targets
 test  libclang-rt-14-dev     libFuzzer and the sanitizers of clang
 test  clang-format           format test
@@ -74,7 +78,7 @@ test  xauth                  access to that screen
 test  xterm                  an X program that is not ours
 test  fonts-dejavu-core      letters for screenshots
 test  weston                 the same on Wayland
-test  qt6-wayland            the same
+run   qt6-wayland            windows on Wayland desktops
 test  apparmor               the rig: profiles in force around emulators
 test  busybox-static         the rig: its first program
 test  kmod                   the rig: finds and loads modules of its kernel

@@ -142,8 +142,8 @@ private slots:
         timer.start();
         COMPARE_STATUS(cli({"domain", "stop", "desk"}), 0);
         qInfo("stopped after %lld ms", timer.elapsed());
-        // Behind the grace of ten seconds the power would have been cut.
-        QVERIFY2(timer.elapsed() < 10'000, qPrintable(QString::number(timer.elapsed())));
+        // About three seconds on a quiet machine. Forty after the request the power would have been cut.
+        QVERIFY2(timer.elapsed() < 20'000, qPrintable(QString::number(timer.elapsed())));
         VERIFY_NO_TRACES();
 
         COMPARE_STATUS(cli({"domain", "start", "desk"}), 0);
@@ -156,15 +156,13 @@ private slots:
         QVERIFY2(!kernel.output.contains("vdb"), kernel.text().constData());
     }
 
-    void agentThatFails_isStartedAgain() {
-        const auto before = asRoot("systemctl show --property=MainPID --value bulkhead-agent").output;
-        asRoot("kill -9 " + QString::fromLatin1(before.trimmed()));
-        // The programs of the old one are gone, the domain is not: the host meets the new one by the same channel.
-        QTRY_VERIFY_WITH_TIMEOUT(asRoot("true").status == 0, 30000);
-        QVERIFY(asRoot("systemctl show --property=MainPID --value bulkhead-agent").output != before);
-        QCOMPARE(stateOf("desk"), QString("running"));
-        COMPARE_STATUS(cli({"domain", "rm", "--force", "desk"}), 0);
+    void agentThatFails_endsTheDomain() {
+        const auto killed = asRoot("kill -9 $(systemctl show --property=MainPID --value bulkhead-agent); sleep 100");
+        COMPARE_STATUS(killed, 125);
+        QTRY_VERIFY2_WITH_TIMEOUT(stateOf("desk") == "failed" || stateOf("desk") == "stopped",
+                                  qPrintable(stateOf("desk")), 30000);
         VERIFY_NO_TRACES();
+        COMPARE_STATUS(cli({"domain", "rm", "desk"}), 0);
     }
 };
 

@@ -10,13 +10,23 @@ template <class T> Result<T> about(const DomainEntry& domain, Result<T> result) 
 
 } // namespace
 
+Result<DomainEntry> DisplayService::findWithDisplay(const Caller& caller, const DomainId& id) {
+    auto domain = m_domains.findRunning(caller, id);
+    if (domain && domain->instance->heads == 0) {
+        return fail(ErrorCode::WrongState, "domain \"" + domain->record.name +
+                                               "\" has no windows: its template is without a desktop; create one with "
+                                               "--template desktop");
+    }
+    return domain;
+}
+
 Result<UniqueFd> DisplayService::openDisplay(const Caller& caller, const DomainId& id) {
-    const auto domain = m_domains.findRunning(caller, id);
+    const auto domain = findWithDisplay(caller, id);
     return domain ? about(*domain, m_displays.openDisplay(domain->instance->id)) : fail(domain.error());
 }
 
 Result<UniqueFd> DisplayService::openSession(const Caller& caller, const DomainId& id) {
-    const auto domain = m_domains.findRunning(caller, id);
+    const auto domain = findWithDisplay(caller, id);
     return domain ? about(*domain, m_sessions.openSession(domain->instance->id)) : fail(domain.error());
 }
 

@@ -19,6 +19,8 @@ public:
     Result<UniqueFd> openSession(const Caller& caller, const DomainId& id);
 
 private:
+    Result<DomainEntry> findWithDisplay(const Caller& caller, const DomainId& id);
+
     DomainService& m_domains;
     Displays& m_displays;
     GuestSessions& m_sessions;

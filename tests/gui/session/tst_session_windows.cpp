@@ -104,6 +104,13 @@ private slots:
             QCOMPARE(m_client->geometry(two), headRect(1)); // wherever it had to go
             QVERIFY(!headRect(0)->overlaps(*headRect(1)));
         }
+        // A little larger or smaller costs no new screen.
+        const Size screen = m_client->geometry(m_client->root()).size;
+        for (const Size size : {Size{505, 306}, Size{502, 300}}) {
+            m_agent->send(resizeTo(m_agent->window("one")->window(), size));
+            QVERIFY(waitForSize("one", size));
+            QCOMPARE(m_client->geometry(m_client->root()).size, screen);
+        }
         // Sizes that were left leave no modes behind.
         const QByteArray modes = runTool(m_many->display(), "xrandr", {"--query"});
         QCOMPARE(modes.count("bulkhead-"), 2);
@@ -136,7 +143,8 @@ private slots:
         QVERIFY(m_agent->sync());
         QCOMPARE(m_agent->windows().size(), std::size_t{1});
         const Rect head = *headRect(0);
-        QCOMPARE(m_client->geometry(dialog), (Rect{{head.at.x + 300, head.at.y + 250}, {200, 100}}));
+        QCOMPARE(m_client->geometry(dialog),
+                 (Rect{{head.at.x + 299, head.at.y + 249}, {200, 100}}) /* with a border around it */);
         // The keyboard goes to it, and its window counts as the one that has it.
         QVERIFY(m_agent->waitUntil([&] { return m_client->focus() == dialog; }));
         QVERIFY(m_agent->sync());
@@ -144,7 +152,7 @@ private slots:
         // It may be moved and resized, but not out of its head.
         m_client->askForPlace(dialog, {head.at.x + 5000, head.at.y + 10});
         QVERIFY(m_agent->waitUntil([&] {
-            return m_client->geometry(dialog).at == Point{head.at.x + 600, head.at.y + 10};
+            return m_client->geometry(dialog).at == Point{head.at.x + 598, head.at.y + 10};
         }));
         m_client->askForSize(dialog, {5000, 5000});
         QVERIFY(m_agent->waitUntil([&] { return m_client->geometry(dialog) == head; }));
@@ -153,9 +161,20 @@ private slots:
         QVERIFY(m_agent->waitUntil([&] { return m_client->geometry(dialog).size == Size{300, 100}; }));
         m_agent->send(resizeTo(m_agent->window("main")->window(), {1000, 700}));
         QVERIFY(waitForSize("main", {1000, 700}));
-        QCOMPARE(m_client->geometry(dialog), (Rect{{headRect(0)->at.x + 350, headRect(0)->at.y + 300}, {300, 100}}));
+        QCOMPARE(m_client->geometry(dialog), (Rect{{headRect(0)->at.x + 349, headRect(0)->at.y + 299}, {300, 100}}));
         m_client->destroy(dialog);
         QVERIFY(m_agent->waitUntil([&] { return m_client->focus() == main; }));
+    }
+
+    void largeDialogsHaveAHead() {
+        const auto main = m_client->show({.title = "main", .size = {200, 200}});
+        QVERIFY(m_agent->waitForWindow("main"));
+        const auto dialog = m_client->show({.title = "large", .size = {500, 400}, .transientFor = main});
+        QVERIFY(m_agent->waitForWindow("large"));
+        QCOMPARE(m_agent->window("large")->kind(), WindowChanged::DIALOG);
+        QCOMPARE(m_agent->window("large")->transient_for(), m_agent->window("main")->window());
+        QCOMPARE(m_client->geometry(dialog), headRect(1));
+        QCOMPARE(headRect(1)->size, (Size{500, 400}));
     }
 
     void dialogsWithoutAWindowHaveAHead() {
@@ -239,6 +258,8 @@ private slots:
             [&] { return m_agent->window("zwei ä€𝄞")->active() && !m_agent->window("zwei ä€𝄞")->wants_attention(); }));
         QCOMPARE(m_client->focus(), two);
         QVERIFY(!m_agent->window("one")->active());
+        QVERIFY(contains(m_client->states(two), "_NET_WM_STATE_FOCUSED"));
+        QVERIFY(!contains(m_client->states(one), "_NET_WM_STATE_FOCUSED"));
 
         // Another program's wish to be in front is a wish for attention.
         XClient other(m_many->display());

@@ -122,6 +122,17 @@ private slots:
         }
     }
 
+    void theScreenKeepsItsSizeForAWhile() {
+        const auto heads = [](Size size) { return HeadRects{Rect{{0, 0}, size}, std::nullopt}; };
+        QCOMPARE(roomyScreenFor(heads({1000, 700}), {}), (Size{1024, 768}));
+        QCOMPARE(roomyScreenFor(heads({1020, 760}), {1024, 768}), (Size{1024, 768}));
+        QCOMPARE(roomyScreenFor(heads({1025, 760}), {1024, 768}), (Size{1280, 768}));
+        QCOMPARE(roomyScreenFor(heads({900, 600}), {1280, 768}), (Size{1280, 768}));
+        QCOMPARE(roomyScreenFor(heads({300, 200}), {1280, 768}), (Size{512, 256}));
+        QCOMPARE(roomyScreenFor(heads({1270, 1000}), {}, {1280, 1024}), (Size{1280, 1024}));
+        QCOMPARE(roomyScreenFor(heads({1270, 1020}), {}, {1280, 1020}), (Size{1280, 1020}));
+    }
+
     void outputsAreOrderedByNumber() {
         QVERIFY(isOutputBefore("Virtual-2", "Virtual-10"));
         QVERIFY(!isOutputBefore("Virtual-10", "Virtual-2"));
@@ -210,6 +221,34 @@ private slots:
         QVERIFY(windows.find(50)->ownsHead);
         QCOMPARE(windows.find(51)->anchor, XWindow{50});
         QVERIFY(!windows.resize(*windows.find(51), {200, 200}));
+    }
+
+    void largeDialogsHaveAHead() {
+        Windows windows(3);
+        windows.add(1, {}, {300, 200});
+        windows.add(2, {.kind = Kind::Dialog, .transientFor = 1}, {300, 200});
+        windows.add(3, {.kind = Kind::Dialog, .transientFor = 1}, {300, 201});
+        windows.add(4, {.kind = Kind::Dialog, .transientFor = 3}, {200, 201});
+        windows.assignHeads();
+        QCOMPARE(*windows.find(2)->head, 0U);
+        QVERIFY(windows.find(3)->ownsHead);
+        QCOMPARE(*windows.find(3)->head, 1U);
+        QCOMPARE(*windows.headSizes()[1], (Size{300, 201}));
+        QCOMPARE(windows.find(4)->anchor, XWindow{3}); // and its own dialogs are there
+        // Nothing jumps when sizes change, or when there would be room.
+        QVERIFY(windows.resize(*windows.find(1), {1000, 1000}));
+        QVERIFY(windows.resize(*windows.find(3), {100, 100}));
+        windows.assignHeads();
+        QCOMPARE(*windows.find(3)->head, 1U);
+        QCOMPARE(*windows.find(4)->head, 1U);
+        QCOMPARE(*windows.find(2)->head, 0U);
+        // Without a free head it has to make do.
+        windows.add(5, {}, {300, 200});
+        windows.add(6, {.kind = Kind::Dialog, .transientFor = 5}, {900, 900});
+        windows.assignHeads();
+        QCOMPARE(*windows.find(5)->head, 2U);
+        QCOMPARE(*windows.find(6)->head, 2U);
+        QVERIFY(!windows.find(6)->ownsHead && !windows.find(5)->sharesHead);
     }
 
     void dialogsOfAGroup() {
