@@ -181,6 +181,7 @@ private Q_SLOTS:
             },
             kPatience));
         QVERIFY(tree().contains("\"[work] Editor\""));
+
         // What was held when the window manager took the keyboard is not held in the guest.
         QVERIFY(QTest::qWaitFor(
             [this] {
