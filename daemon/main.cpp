@@ -57,6 +57,7 @@ namespace {
 constexpr unsigned kCallThreads = 8;
 constexpr unsigned kJobThreads = 32;
 constexpr unsigned kCleanUpThreads = 4;
+constexpr unsigned kLinkThreads = 4;
 
 /// Thrown for what the daemon cannot live without; the text is for the administrator.
 class StartFailure : public std::runtime_error {
@@ -192,6 +193,7 @@ int run(const Settings& settings) noexcept {
     core::WorkerPool calls(kCallThreads);
     core::WorkerPool jobThreads(kJobThreads);
     core::WorkerPool cleanUps(kCleanUpThreads);
+    core::WorkerPool linkWork(kLinkThreads);
     core::JobService jobs(jobThreads, events);
     core::TemplateService templates({.definitions = definitions,
                                      .store = templateStore,
@@ -216,7 +218,7 @@ int run(const Settings& settings) noexcept {
                                      .clock = clock},
                                     templates, leases, cids, monitor, table);
     core::LifecycleService lifecycle(table, domainRepository, instanceRepository, links, launcher, monitor, jobs,
-                                     cleanUps, {});
+                                     {.cleanUps = cleanUps, .linkWork = linkWork}, {});
     const core::GuestEventRelay::Targets targets{
         lifecycle, [&lifecycle](const InstanceId& instance) { lifecycle.onEmulatorGone(instance); }};
     relay.attach(targets);

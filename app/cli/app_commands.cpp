@@ -145,7 +145,14 @@ const char* nameOf(session_stream::WindowKind kind) {
 /// Its windows appear in bulkhead-viewer; a second one for the same domain leaves at once.
 void showWindows(const std::string& name) {
     if (std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr) {
-        QProcess::startDetached(QStringLiteral("bulkhead-viewer"), {QString::fromStdString(name)});
+        QProcess viewer;
+        viewer.setProgram(QStringLiteral("bulkhead-viewer"));
+        viewer.setArguments({QStringLiteral("--background"), QString::fromStdString(name)});
+        // It stays for as long as the domain has windows: who reads our output must not wait for it.
+        viewer.setStandardInputFile(QProcess::nullDevice());
+        viewer.setStandardOutputFile(QProcess::nullDevice());
+        viewer.setStandardErrorFile(QProcess::nullDevice());
+        viewer.startDetached();
     }
 }
 

@@ -114,6 +114,7 @@ struct Grammar {
     DomainAppsArguments domainApps;
     DomainLaunchArguments domainLaunch;
     DomainWindowsArguments domainWindows;
+    DomainScreenshotArguments domainScreenshot;
     TemplateListArguments templateList;
     TemplateShowArguments templateShow;
     TemplateBuildArguments templateBuild;
@@ -220,6 +221,13 @@ struct Grammar {
         verb = addVerb(noun, "windows", "List the windows that are open in a domain", domainWindows.json);
         addText(verb, "NAME", domainWindows.name, "", "The domain")->required();
         verbs.emplace_back(verb, [this] { return Invocation(domainWindows); });
+
+        verb = addVerb(noun, "screenshot", "Save a picture of what a domain shows", domainScreenshot.json);
+        addText(verb, "NAME", domainScreenshot.name, "", "The domain")->required();
+        addText(verb, "FILE", domainScreenshot.file, "", "The new file, as PNG")->required();
+        verb->add_option("--head", domainScreenshot.head, "Which head, as \"windows\" lists it (default: 0)")
+            ->type_name("N");
+        verbs.emplace_back(verb, [this] { return Invocation(domainScreenshot); });
     }
 
     void addTemplate() {

@@ -65,6 +65,12 @@ struct DomainLaunchArguments {
     bool noViewer = false;
     bool json = false;
 };
+struct DomainScreenshotArguments {
+    std::string name;
+    std::string file;
+    unsigned head = 0;
+    bool json = false;
+};
 struct DomainWindowsArguments {
     std::string name;
     bool json = false;
@@ -89,8 +95,8 @@ struct DoctorArguments {
 
 using Invocation = std::variant<RunArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments,
                                 DomainStartArguments, DomainStopArguments, DomainRemoveArguments, DomainAppsArguments,
-                                DomainLaunchArguments, DomainWindowsArguments, TemplateListArguments,
-                                TemplateShowArguments, TemplateBuildArguments, DoctorArguments>;
+                                DomainLaunchArguments, DomainScreenshotArguments, DomainWindowsArguments,
+                                TemplateListArguments, TemplateShowArguments, TemplateBuildArguments, DoctorArguments>;
 
 /// A command line that is done once it is read: --help and --version (status 0, `text` for standard output), or a
 /// mistake (status 2, `text` and `hint` for standard error).

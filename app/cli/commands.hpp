@@ -16,6 +16,7 @@ int startDomain(const DomainStartArguments& arguments, Session& session);
 int stopDomain(const DomainStopArguments& arguments, Session& session);
 int listApps(const DomainAppsArguments& arguments, Session& session);
 int launchApp(const DomainLaunchArguments& arguments, Session& session);
+int screenshotDomain(const DomainScreenshotArguments& arguments, Session& session);
 int listWindows(const DomainWindowsArguments& arguments, Session& session);
 int removeDomain(const DomainRemoveArguments& arguments, Session& session);
 

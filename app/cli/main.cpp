@@ -49,6 +49,7 @@ struct Dispatch {
     int operator()(const DomainRemoveArguments& a) const { return withSession(removeDomain, a, interrupts); }
     int operator()(const DomainAppsArguments& a) const { return withSession(listApps, a, interrupts); }
     int operator()(const DomainLaunchArguments& a) const { return withSession(launchApp, a, interrupts); }
+    int operator()(const DomainScreenshotArguments& a) const { return withSession(screenshotDomain, a, interrupts); }
     int operator()(const DomainWindowsArguments& a) const { return withSession(listWindows, a, interrupts); }
     int operator()(const TemplateListArguments& a) const { return withSession(listTemplates, a, interrupts); }
     int operator()(const TemplateShowArguments& a) const { return withSession(showTemplate, a, interrupts); }

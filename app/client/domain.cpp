@@ -104,6 +104,15 @@ void Domain::remove(bool force, Callback<QDBusObjectPath> done) {
     whenDone(m_proxy->Remove(options), m_proxy.get(), std::move(done), pathOf);
 }
 
+void Domain::screenshot(unsigned head, Callback<Picture> done) {
+    QVariantMap options;
+    options.insert(QStringLiteral("head"), head);
+    whenDone(m_proxy->Screenshot(options), m_proxy.get(), std::move(done),
+             [](const QDBusPendingReply<QDBusUnixFileDescriptor, QString>& reply) {
+                 return Picture{std::make_shared<Descriptor>(take(reply.argumentAt<0>())), reply.argumentAt<1>()};
+             });
+}
+
 void Domain::openSession(Callback<std::shared_ptr<Descriptor>> done) {
     takeDescriptor(m_proxy->OpenSession({}), m_proxy.get(), std::move(done));
 }

@@ -56,6 +56,12 @@ public:
     void start(Callback<QDBusObjectPath> done);
     void stop(bool force, std::optional<std::chrono::milliseconds> grace, Callback<QDBusObjectPath> done);
     void remove(bool force, Callback<QDBusObjectPath> done);
+    struct Picture {
+        std::shared_ptr<Descriptor> bytes; ///< a file in memory
+        QString type;                      ///< "image/png"
+    };
+    /// What a head shows now.
+    void screenshot(unsigned head, Callback<Picture> done);
     /// The domain's windows and apps; see dbus/interfaces/session_stream.hpp.
     void openSession(Callback<std::shared_ptr<Descriptor>> done);
     /// One connection to its SPICE server; a client needs one for each channel.

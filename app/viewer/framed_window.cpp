@@ -152,7 +152,9 @@ void FramedWindow::setView(const WindowView& view) {
     const QSize smallest(std::max(kSmallestCanvas, logicalOf(view.minimum, devicePixelRatioF()).width()),
                          std::max(kSmallestCanvas, logicalOf(view.minimum, devicePixelRatioF()).height()));
     // A guest may say that it needs more than the screen has: then it is shown smaller than it wants.
-    setMinimumSize(smallest.grownBy(margins()).boundedTo(screen()->availableGeometry().size() * 3 / 4));
+    const QSize wanted = smallest.grownBy(margins()).boundedTo(screen()->availableGeometry().size() * 3 / 4);
+    // … and once it is on the screen its size is the user's: a guest does not make it grow over others.
+    setMinimumSize(isVisible() ? wanted.boundedTo(size()) : wanted);
     layOut();
 }
 

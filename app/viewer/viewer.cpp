@@ -22,6 +22,7 @@ constexpr auto kApplyInterval = 30ms; ///< many changes, one repaint
 constexpr auto kRefreshTime = 2s;     ///< for the list of windows that a new session stream begins with
 constexpr auto kFarewell = 2s;        ///< how long "has stopped" stands before the windows go
 constexpr auto kClosePatience = 5s;
+constexpr auto kCloseForgotten = 30s;
 constexpr qsizetype kTabLength = 40;
 constexpr qsizetype kReasonLength = 300;
 constexpr QSize kStandInSize(960, 600);
@@ -361,9 +362,15 @@ void Viewer::openWindow(const HostWindow& host) {
     }
     FramedWindow& shown = *window;
     m_windows.emplace(host.id, std::move(window));
-    m_hadWindows = true;
+    // A guest opens windows whenever it likes. One that comes while the user is in another domain, or in a program of the
+    // host, must not take the keys that are meant for that: it is shown, and asks for a look.
+    const bool takesKeyboard = !std::exchange(m_hadWindows, true) || QApplication::activeWindow() != nullptr;
+    shown.setAttribute(Qt::WA_ShowWithoutActivating, !takesKeyboard);
     shown.setOverlay(overlayFor(shown));
     shown.show();
+    if (!takesKeyboard) {
+        QApplication::alert(&shown);
+    }
 }
 
 void Viewer::updateWindow(FramedWindow& window, const HostWindow& host) {
@@ -423,8 +430,9 @@ void Viewer::askToClose(HostWindowId id) {
     if (m_session) {
         m_session->closeWindow(host->current);
     }
-    m_closeAsked.try_emplace(id, Clock::now());
+    m_closeAsked.insert_or_assign(id, Clock::now());
     QTimer::singleShot(kClosePatience, this, &Viewer::updateOverlays);
+    QTimer::singleShot(kCloseForgotten, this, &Viewer::updateOverlays);
     updateOverlays();
 }
 
@@ -550,16 +558,17 @@ OverlayText Viewer::overlayFor(const FramedWindow& window) const {
     if (state == QLatin1String("stopping")) {
         return {tr("%1 is stopping").arg(domain()), {}, {}};
     }
-    if (m_displayLink != Link::Up) {
-        const bool before = m_displaySince == Instant{};
-        const QString trouble = m_displayLink == Link::Waiting || !before ? m_trouble : QString();
-        return {before ? tr("Connecting to %1").arg(domain()) : tr("Connection lost – reconnecting"), trouble, {}};
-    }
     if (state == QLatin1String("paused")) {
+        // Before what is said of connections: a paused domain takes none.
         const QString reason = displayText(m_facts->reason, kReasonLength);
         return {tr("%1 is paused").arg(domain()),
                 reason.isEmpty() ? tr("Nothing in it runs until it is resumed.") : reason,
                 {}};
+    }
+    if (m_displayLink != Link::Up) {
+        const bool before = m_displaySince == Instant{};
+        const QString trouble = m_displayLink == Link::Waiting || !before ? m_trouble : QString();
+        return {before ? tr("Connecting to %1").arg(domain()) : tr("Connection lost – reconnecting"), trouble, {}};
     }
     if (isStandIn && !wholeDesktop) {
         return standInText();
@@ -599,7 +608,12 @@ void Viewer::updateOverlays() {
         }
     };
     for (const auto& [id, window] : m_windows) {
-        const auto asked = m_closeAsked.find(id);
+        auto asked = m_closeAsked.find(id);
+        // The user may have answered the program that it is to stay.
+        if (asked != m_closeAsked.end() && Clock::now() - asked->second >= kCloseForgotten) {
+            m_closeAsked.erase(asked);
+            asked = m_closeAsked.end();
+        }
         update(*window, asked == m_closeAsked.end() ? std::nullopt : std::optional(asked->second),
                window->view().tabs.size());
         window->setClosable(isOver());

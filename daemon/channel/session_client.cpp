@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -15,6 +16,9 @@ using session_stream::EventKind;
 namespace {
 
 constexpr std::chrono::milliseconds kUpdateInterval{1000 / session_stream::kUpdatesPerSecond};
+constexpr std::chrono::milliseconds kLifeInterval{500};
+/// Of records about windows in one interval: all windows at once, and as many that have gone.
+constexpr unsigned kMostInSlice = 2 * session_stream::kMostWindows;
 /// A client that asks on without reading the answers loses the further ones.
 constexpr std::size_t kMostAnswers = 64;
 
@@ -76,55 +80,91 @@ bool SessionClient::send(const Event& event) {
     return false;
 }
 
+bool SessionClient::isTime(TimePoint time, TimePoint now) {
+    if (now >= time) {
+        return true;
+    }
+    m_next = std::min(m_next, time);
+    return false;
+}
+
+bool SessionClient::sendOfWindow(const Event& event, TimePoint now) {
+    if (now >= m_sliceBegan + kUpdateInterval) {
+        m_sliceBegan = now;
+        m_sentInSlice = 0;
+    }
+    if (m_sentInSlice >= kMostInSlice) {
+        return isTime(m_sliceBegan + kUpdateInterval, now);
+    }
+    if (!send(event)) {
+        return false;
+    }
+    ++m_sentInSlice;
+    return true;
+}
+
 void SessionClient::turn(const SessionModel& model, TimePoint now) {
     m_next = TimePoint::max();
-    if (isGone() || m_isFull) {
-        return;
-    }
-    if (!m_knowsLife || m_life != model.life) {
-        Event event;
-        event.kind = EventKind::SessionUp;
-        event.a = model.heads;
-        event.b = model.heads > 0 ? 1 : 0;
-        if (!send(event)) {
-            return;
-        }
-        m_knowsLife = true;
-        m_life = model.life;
-        m_known.clear(); // all windows of an earlier life are gone with it
-    }
-    if (sendWindows(model, now)) {
+    if (!isGone() && !m_isFull && sendLife(model, now) && sendGone(model, now) && sendChanged(model, now)) {
         sendAnswers();
     }
 }
 
-bool SessionClient::sendWindows(const SessionModel& model, TimePoint now) {
+/// A session that comes and goes costs its clients more than a window does.
+bool SessionClient::sendLife(const SessionModel& model, TimePoint now) {
+    if (m_knowsLife && m_life == model.life) {
+        return true;
+    }
+    if (m_knowsLife && !isTime(m_lifeSentAt + kLifeInterval, now)) {
+        return false;
+    }
+    Event event;
+    event.kind = EventKind::SessionUp;
+    event.a = model.heads;
+    event.b = model.heads > 0 ? 1 : 0;
+    if (!send(event)) {
+        return false;
+    }
+    m_knowsLife = true;
+    m_life = model.life;
+    m_lifeSentAt = now;
+    m_known.clear(); // all windows of an earlier life are gone with it
+    return true;
+}
+
+bool SessionClient::sendGone(const SessionModel& model, TimePoint now) {
     for (auto known = m_known.begin(); known != m_known.end();) {
         if (model.windows.contains(known->first)) {
             ++known;
-            continue;
+        } else if (known->second.isGone) {
+            known = isTime(known->second.sentAt + kUpdateInterval, now) ? m_known.erase(known) : std::next(known);
+        } else {
+            Event gone;
+            gone.kind = EventKind::WindowGone;
+            gone.window = known->first;
+            if (!sendOfWindow(gone, now)) {
+                return false;
+            }
+            known->second.isGone = true;
+            ++known;
         }
-        Event gone;
-        gone.kind = EventKind::WindowGone;
-        gone.window = known->first;
-        if (!send(gone)) {
-            return false;
-        }
-        known = m_known.erase(known);
     }
+    return true;
+}
+
+bool SessionClient::sendChanged(const SessionModel& model, TimePoint now) {
     for (const auto& [id, window] : model.windows) {
         const auto known = m_known.find(id);
-        if (known != m_known.end() && known->second.version == window.version) {
+        if (known != m_known.end() && known->second.version == window.version && !known->second.isGone) {
             continue;
         }
-        if (known != m_known.end() && now < known->second.sentAt + kUpdateInterval) {
-            m_next = std::min(m_next, known->second.sentAt + kUpdateInterval);
+        if (known != m_known.end() && !isTime(known->second.sentAt + kUpdateInterval, now)) {
             continue;
         }
-        if (!send(window.event)) {
+        if (!sendOfWindow(window.event, now)) {
             return false;
         }
-        m_known[id] = {window.version, now};
+        m_known[id] = {window.version, now, false};
     }
     return true;
 }

@@ -49,10 +49,17 @@ private:
     struct Known {
         std::uint64_t version = 0;
         TimePoint sentAt;
+        bool isGone = false; ///< kept for a while, so that one that comes and goes is no quicker than one that changes
     };
     void onEvents(std::uint32_t events);
     bool send(const session_stream::Event& event);
-    bool sendWindows(const SessionModel& model, TimePoint now);
+    bool sendLife(const SessionModel& model, TimePoint now);
+    bool sendGone(const SessionModel& model, TimePoint now);
+    bool sendChanged(const SessionModel& model, TimePoint now);
+    /// True when it is past `time`; else turn() is to come again then.
+    bool isTime(TimePoint time, TimePoint now);
+    /// Within what a client gets about windows in all.
+    bool sendOfWindow(const session_stream::Event& event, TimePoint now);
     bool sendAnswers();
     void queue(const session_stream::Event& event);
     void watch();
@@ -61,6 +68,9 @@ private:
     std::map<std::uint32_t, Known> m_known;
     std::uint64_t m_life = 0;
     bool m_knowsLife = false;
+    TimePoint m_lifeSentAt;
+    TimePoint m_sliceBegan;
+    unsigned m_sentInSlice = 0;
     std::deque<session_stream::Event> m_answers;
     std::deque<std::string> m_launches;
     bool m_wantsApps = false;

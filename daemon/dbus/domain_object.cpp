@@ -140,6 +140,19 @@ void DomainObject::OpenDisplay(sdbus::Result<sdbus::UnixFd>&& result, Options op
         kSendDescriptor);
 }
 
+void DomainObject::Screenshot(sdbus::Result<sdbus::UnixFd, std::string>&& result, Options options) {
+    const auto caller = admit("Screenshot");
+    OptionReader reader(options);
+    const auto head = static_cast<unsigned>(reader.number("head", 0, core::kMostHeads - 1));
+    finishReading(reader);
+    m_context.answer(
+        caller, std::move(result),
+        [&context = m_context, caller, id = m_id, head] { return context.displays.screenshot(caller, id, head); },
+        [](const auto& reply, core::Displays::Picture picture) {
+            reply.returnResults(handOver(std::move(picture.bytes)), picture.type);
+        });
+}
+
 void DomainObject::OpenSession(sdbus::Result<sdbus::UnixFd>&& result, Options options) {
     const auto caller = admit("OpenSession");
     finishReading(OptionReader(options));

@@ -28,6 +28,7 @@ private:
               std::vector<std::string> argv, Options options) override;
     void Status(sdbus::Result<Options>&& result) override;
     void OpenDisplay(sdbus::Result<sdbus::UnixFd>&& result, Options options) override;
+    void Screenshot(sdbus::Result<sdbus::UnixFd, std::string>&& result, Options options) override;
     void OpenSession(sdbus::Result<sdbus::UnixFd>&& result, Options options) override;
 
     const BusContext& m_context;

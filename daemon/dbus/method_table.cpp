@@ -29,6 +29,7 @@ constexpr std::array kTable{
     MethodRow{kDomain, "Exec", Action::UseOwn},
     MethodRow{kDomain, "Status", Action::UseOwn},
     MethodRow{kDomain, "OpenDisplay", Action::UseOwn},
+    MethodRow{kDomain, "Screenshot", Action::UseOwn},
     MethodRow{kDomain, "OpenSession", Action::UseOwn},
     MethodRow{kJob, "Describe", Action::UseOwn},
     MethodRow{kJob, "Cancel", Action::UseOwn},

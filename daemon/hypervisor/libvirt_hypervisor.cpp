@@ -15,7 +15,9 @@
 #include <functional>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 
 namespace bulkhead::hypervisor {
@@ -26,6 +28,24 @@ using Clock = std::chrono::steady_clock;
 struct DomainCloser {
     void operator()(virDomain* domain) const { virDomainFree(domain); }
 };
+struct StreamCloser {
+    void operator()(virStream* stream) const { virStreamFree(stream); }
+};
+using StreamHandle = std::unique_ptr<virStream, StreamCloser>;
+
+/// A picture of the largest screen is smaller, even without compression.
+constexpr off_t kLargestPicture = off_t{256} * 1024 * 1024;
+
+/// For virStreamRecvAll: appends to the UniqueFd behind `opaque`.
+int keepBytes(virStreamPtr /*stream*/, const char* data, std::size_t size, void* opaque) {
+    const int fd = static_cast<const UniqueFd*>(opaque)->get();
+    if (::lseek(fd, 0, SEEK_CUR) + static_cast<off_t>(size) > kLargestPicture) {
+        errno = EFBIG;
+        return -1;
+    }
+    return static_cast<int>(::write(fd, data, size));
+}
+
 using DomainHandle = std::unique_ptr<virDomain, DomainCloser>;
 
 std::string aboutInstance(std::string_view what, const InstanceId& id) {
@@ -319,6 +339,30 @@ Status LibvirtHypervisor::resume(const InstanceId& id) {
             return fail(lastLibvirtError(aboutInstance("resume", id)));
         }
         return {};
+    });
+}
+
+Result<core::Displays::Picture> LibvirtHypervisor::screenshot(const InstanceId& instance, unsigned head) {
+    return m_connection.repeatable([&](virConnect* connection) -> Result<Picture> {
+        const auto domain = lookUp(connection, instance, "take a picture of");
+        if (!domain) {
+            return fail(domain.error());
+        }
+        const StreamHandle stream(virStreamNew(connection, 0));
+        UniqueFd file(::memfd_create("screenshot", MFD_CLOEXEC));
+        if (!stream || !file) {
+            return fail(ErrorCode::HostFailure, aboutInstance("take a picture of", instance));
+        }
+        const std::unique_ptr<char, void (*)(void*)> type(virDomainScreenshot(domain->get(), stream.get(), head, 0),
+                                                          std::free);
+        if (!type) {
+            return fail(lastLibvirtError(aboutInstance("take a picture of", instance)));
+        }
+        if (virStreamRecvAll(stream.get(), keepBytes, &file) < 0 || virStreamFinish(stream.get()) < 0) {
+            return fail(lastLibvirtError(aboutInstance("take a picture of", instance)));
+        }
+        ::lseek(file.get(), 0, SEEK_SET);
+        return Picture{std::move(file), type.get()};
     });
 }
 

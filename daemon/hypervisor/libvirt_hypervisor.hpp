@@ -56,6 +56,7 @@ public:
     Status resume(const InstanceId& id) override;
 
     Result<UniqueFd> openDisplay(const InstanceId& instance) override;
+    Result<Picture> screenshot(const InstanceId& instance, unsigned head) override;
 
 private:
     class Ending;

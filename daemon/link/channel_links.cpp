@@ -152,6 +152,9 @@ Result<ChannelLinks::Link> ChannelLinks::connect(const InstanceId& instance) {
     };
     events.lost = [this, instance, isLive = link.isLive](const core::LinkLoss& loss) {
         if (*isLive) {
+            if (loss.isViolation) {
+                m_records.forget(instance); // so that a later daemon does not speak to it again either
+            }
             m_events.onLinkLost(instance, loss);
         }
     };

@@ -31,19 +31,34 @@ find_screen() {
     fi
 }
 
-# A screen in memory: sets screen to it, and screen_pids to what end_virtual_screen ends.
-begin_virtual_screen() {
-    local number
-    ensure_packages demo
-    exec {screen_report}<> <(:)
-    as_invoking_user Xvfb -displayfd 9 -screen 0 1280x900x24 -nolisten tcp 9>&"$screen_report" >/dev/null 2>&1 &
-    screen_pids=($!)
-    read -rt 20 number <&"$screen_report" || { echo "Xvfb does not start" >&2; return 1; }
-    screen=("DISPLAY=:$number" QT_QPA_PLATFORM=xcb)
-    as_invoking_user env "${screen[@]}" openbox >/dev/null 2>&1 &
-    screen_pids+=($!)
+# in_background COMMAND…: as the invoking user; sets pid to the command's own.
+in_background() {
+    if [ -n "${SUDO_UID:-}" ] && [ "$SUDO_UID" != 0 ]; then
+        setpriv --reuid "$SUDO_UID" --regid "${SUDO_GID:-$SUDO_UID}" --init-groups -- "$@" </dev/null >/dev/null 2>&1 &
+    else
+        "$@" </dev/null >/dev/null 2>&1 &
+    fi
+    pid=$!
 }
 
+# A screen in memory: sets screen to it, and screen_pids to what end_virtual_screen ends.
+begin_virtual_screen() {
+    local number report pid
+    ensure_packages demo || return
+    report=$(mktemp -u)
+    mkfifo -m 0622 "$report" || return
+    # Opened both ways: neither side waits for the other.
+    exec {screen_report}<>"$report"
+    in_background sh -c 'exec Xvfb -displayfd 9 -screen 0 1280x900x24 -nolisten tcp 9>"$0"' "$report"
+    screen_pids=("$pid")
+    read -rt 20 number <&"$screen_report" || { echo "Xvfb does not start" >&2; rm -f "$report"; return 1; }
+    rm -f "$report"
+    screen=("DISPLAY=:$number" QT_QPA_PLATFORM=xcb)
+    in_background env "${screen[@]}" openbox
+    screen_pids+=("$pid")
+}
+
+# The viewer goes with its screen.
 end_virtual_screen() {
     kill "${screen_pids[@]}" 2>/dev/null || true
 }
@@ -57,42 +72,41 @@ ensure_quickstart_domain() {
     fi
 }
 
-# window_is_shown: the viewer has put the editor's window on the screen.
+# window_is_shown: the editor's window is on the screen (the viewer shows one of its own before, without a title of the guest).
 window_is_shown() {
-    as_invoking_user env "${screen[@]}" xdotool search --onlyvisible --class "bulkhead-$QUICKSTART_DOMAIN" >/dev/null 2>&1
+    as_invoking_user env "${screen[@]}" xdotool search --onlyvisible --name "^\\[$QUICKSTART_DOMAIN\\] ." >/dev/null 2>&1
 }
 
 take_picture() {
-    local deadline=$((SECONDS + 240)) picture
+    local deadline=$((SECONDS + 240))
     until window_is_shown; do
         [ "$SECONDS" -lt "$deadline" ] || { echo "the editor's window did not appear" >&2; return 1; }
         sleep 1
     done
     # The program draws a moment after its window is there.
     sleep 5
-    picture=$(mktemp -d)
-    chown "${SUDO_UID:-0}" "$picture"
-    as_invoking_user env "${screen[@]}" maim "$picture/picture.png"
-    install -m 0644 "$picture/picture.png" "$QUICKSTART_PICTURE"
-    rm -rf "$picture"
+    # Written by root, made by the user: nothing of theirs is opened by root.
+    as_invoking_user env "${screen[@]}" maim >"$QUICKSTART_PICTURE"
+}
+
+# launch_editor: by the user's own command line, with the screen's variables.
+launch_editor() {
+    as_invoking_user env "${screen[@]}" bulkhead domain launch "$QUICKSTART_DOMAIN" "$QUICKSTART_EDITOR" </dev/null
 }
 
 show_editor() {
-    local started=$SECONDS is_virtual=0
+    local started=$SECONDS status=0
     local -a screen screen_pids=()
     echo
     echo "As $(as_invoking_user id -un):  bulkhead domain launch $QUICKSTART_DOMAIN $QUICKSTART_EDITOR"
     find_screen
-    if [ "${#screen[@]}" -eq 0 ]; then
-        is_virtual=1
-        begin_virtual_screen || return
+    if [ "${#screen[@]}" -gt 0 ]; then
+        launch_editor || return
+        echo "Its window appears on your screen, in the colour of the domain $QUICKSTART_DOMAIN ($((SECONDS - started)) s)."
+        return 0
     fi
-    as_invoking_user env "${screen[@]}" bulkhead domain launch "$QUICKSTART_DOMAIN" "$QUICKSTART_EDITOR" </dev/null || return
-    if [ "$is_virtual" = 1 ]; then
-        take_picture || { end_virtual_screen; return 1; }
-        end_virtual_screen
-        echo "There is no screen here, so this is a picture of it ($((SECONDS - started)) s): $QUICKSTART_PICTURE"
-    else
-        echo "Its window is on your screen, in the colour of the domain $QUICKSTART_DOMAIN ($((SECONDS - started)) s)."
-    fi
+    begin_virtual_screen && launch_editor && take_picture || status=$?
+    end_virtual_screen
+    [ "$status" -eq 0 ] || return "$status"
+    echo "There is no screen here, so this is a picture of it ($((SECONDS - started)) s): $QUICKSTART_PICTURE"
 }

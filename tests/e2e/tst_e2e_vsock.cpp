@@ -3,7 +3,6 @@
 // tests/rig has one. All other e2e tests know nothing of the transport and run over it there, too.
 #include "e2e_support.hpp"
 
-#include <QCryptographicHash>
 #include <QTest>
 
 #include <fcntl.h>
@@ -74,6 +73,7 @@ class TestE2eVsock : public QObject {
 private slots:
     void initTestCase() {
         if (const auto why = obstacle(); !why.isEmpty()) {
+            QVERIFY2(!qEnvironmentVariableIsSet("BULKHEAD_RIG"), qPrintable(why));
             const auto text = "this host has no vsock for guests (" + why + "); run it in tests/rig";
             QSKIP(qPrintable(text)); // lint-allow(skip): the rig's kernel has it and runs this
         }
@@ -101,19 +101,6 @@ private slots:
         const auto connections = sockets({});
         QVERIFY2(connections.filter(peer).size() == 1, qPrintable(connections.join("\n")));
         QCOMPARE(sockets({"-l"}), m_listenersBefore);
-    }
-
-    void bytesComeThroughWhole() {
-        QByteArray bytes(100 * 1024 * 1024, '\0');
-        quint32 state = 1;
-        for (char& byte : bytes) {
-            state = state * 1664525U + 1013904223U;
-            byte = static_cast<char>(state >> 24);
-        }
-        const auto outcome = run({"bulkhead", "run", "--domain", "work", "--", "cat"}, bytes);
-        COMPARE_STATUS(outcome, 0);
-        QCOMPARE(QCryptographicHash::hash(outcome.output, QCryptographicHash::Sha256),
-                 QCryptographicHash::hash(bytes, QCryptographicHash::Sha256));
     }
 
     void otherUser_getsNothing_data() {
@@ -158,7 +145,9 @@ private slots:
         // From inside, over the guest's own address: the agent takes the host's connections only.
         const auto outcome =
             cli({"run", "--domain", "work", "--", "python3", "-c", kStranger, QString::number(onlyCid()), "48"});
-        QVERIFY2(!outcome.output.contains("got") || outcome.output.contains("got 0\n"), outcome.text().constData());
+        // Without a loopback in its kernel it does not even get that far.
+        const bool isRefused = !outcome.output.contains("connected") && outcome.error.contains("Error");
+        QVERIFY2(isRefused || outcome.output.contains("got 0\n"), outcome.text().constData());
     }
 
     void claimedAddress_isNotUsedForAGuest() {

@@ -15,6 +15,7 @@ namespace {
 
 /// An emulated guest may take its time over the list; this is to say so instead of waiting in silence.
 constexpr std::chrono::seconds kPatience{30};
+constexpr std::chrono::seconds kReopenAfter{2};
 
 } // namespace
 
@@ -83,6 +84,12 @@ void AppCatalog::open(const QString& path) {
     });
 }
 
+void AppCatalog::reopenIfFailed(const QString& path) {
+    if (shelf(path).state == State::Failed) {
+        reopen(path);
+    }
+}
+
 void AppCatalog::reopen(const QString& path) {
     if (shelf(path).state == State::Failed) {
         set(path, State::Closed);
@@ -117,6 +124,8 @@ void AppCatalog::attach(const QString& path, client::Descriptor stream) {
             ended->deleteLater(); // it is on the stack
         }
         set(path, State::Failed, tr("The connection to the domain's session ended."));
+        // Its channel may have been made anew, and then nobody else would say so.
+        QTimer::singleShot(kReopenAfter, this, [this, path] { reopenIfFailed(path); });
     });
 }
 

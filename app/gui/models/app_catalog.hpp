@@ -62,6 +62,7 @@ private:
         QTimer patience;         ///< runs while an answer is awaited
     };
 
+    void reopenIfFailed(const QString& path);
     void attach(const QString& path, client::Descriptor stream);
     void set(const QString& path, State state, const QString& problem = {});
     void onDomainChanged(const QString& path);

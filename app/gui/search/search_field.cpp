@@ -77,13 +77,18 @@ void SearchField::refreshResults() {
 }
 
 void SearchField::showResults() {
-    const int before = m_results->currentIndex().row();
+    // By what it is, not by where it stands: the list changes while somebody is about to press Enter.
+    const QVariant before = m_results->currentIndex().data(Qt::AccessibleTextRole);
+    int chosen = 0;
     m_found = matching(m_commands(), text(), kMostResults);
     m_model.clear();
     for (const Command& command : m_found) {
         auto* item = new QStandardItem(command.title);
         item->setData(command.hint, kHintRole);
         item->setAccessibleText(tr("%1, %2").arg(command.title, command.hint));
+        if (before.isValid() && item->accessibleText() == before.toString()) {
+            chosen = m_model.rowCount();
+        }
         m_model.appendRow(item);
     }
     if (m_found.isEmpty()) {
@@ -91,8 +96,7 @@ void SearchField::showResults() {
         item->setEnabled(false);
         m_model.appendRow(item);
     } else {
-        const int last = static_cast<int>(m_found.size()) - 1;
-        m_results->setCurrentIndex(m_model.index(std::clamp(before, 0, last), 0));
+        m_results->setCurrentIndex(m_model.index(chosen, 0));
     }
     place();
     m_results->show();

@@ -5,6 +5,8 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
+#include <string>
+
 namespace bulkhead::core {
 
 /// The screens of emulators. Blocking; thread-safe.
@@ -14,6 +16,13 @@ public:
     /// One connection to the emulator's SPICE server, which listens nowhere: a client needs one for each channel.
     /// WrongState when the instance has no display, NotFound when it is gone.
     virtual Result<UniqueFd> openDisplay(const InstanceId& instance) = 0;
+    struct Picture {
+        UniqueFd bytes;   ///< a file in memory, at its beginning
+        std::string type; ///< "image/png", or what else the hypervisor makes
+    };
+    /// What a head shows now. WrongState as above, InvalidArgument when there is no such head, LimitExceeded when it is
+    /// larger than any screen may be.
+    virtual Result<Picture> screenshot(const InstanceId& instance, unsigned head) = 0;
 };
 
 /// The guests' graphical sessions. Blocking; thread-safe.

@@ -25,6 +25,19 @@ Result<UniqueFd> DisplayService::openDisplay(const Caller& caller, const DomainI
     return domain ? about(*domain, m_displays.openDisplay(domain->instance->id)) : fail(domain.error());
 }
 
+Result<Displays::Picture> DisplayService::screenshot(const Caller& caller, const DomainId& id, unsigned head) {
+    const auto domain = findWithDisplay(caller, id);
+    if (!domain) {
+        return fail(domain.error());
+    }
+    if (head >= domain->instance->heads) {
+        return fail(ErrorCode::InvalidArgument, "domain \"" + domain->record.name + "\" has heads 0 to " +
+                                                    std::to_string(domain->instance->heads - 1) + ", not " +
+                                                    std::to_string(head));
+    }
+    return about(*domain, m_displays.screenshot(domain->instance->id, head));
+}
+
 Result<UniqueFd> DisplayService::openSession(const Caller& caller, const DomainId& id) {
     const auto domain = findWithDisplay(caller, id);
     return domain ? about(*domain, m_sessions.openSession(domain->instance->id)) : fail(domain.error());

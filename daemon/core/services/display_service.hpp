@@ -16,6 +16,7 @@ public:
         , m_sessions(sessions) {}
 
     Result<UniqueFd> openDisplay(const Caller& caller, const DomainId& id);
+    Result<Displays::Picture> screenshot(const Caller& caller, const DomainId& id, unsigned head);
     Result<UniqueFd> openSession(const Caller& caller, const DomainId& id);
 
 private:

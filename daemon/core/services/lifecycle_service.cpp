@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kPowerOffTime{30};
 
 LifecycleService::LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances,
                                    GuestLinks& links, InstanceLauncher& launcher, EmulatorMonitor& monitor,
-                                   JobService& jobs, WorkerPool& cleanUps, Patience patience)
+                                   JobService& jobs, Pools pools, Patience patience)
     : m_table(table)
     , m_domains(domains)
     , m_instances(instances)
@@ -28,7 +28,8 @@ LifecycleService::LifecycleService(DomainTable& table, DomainRepository& domains
     , m_launcher(launcher)
     , m_monitor(monitor)
     , m_jobs(jobs)
-    , m_cleanUps(cleanUps)
+    , m_cleanUps(pools.cleanUps)
+    , m_linkWork(pools.linkWork)
     , m_patience(patience) {}
 
 // ---- what users ask for --------------------------------------------------------------------------------------------
@@ -341,7 +342,7 @@ void LifecycleService::onExecFinished(const InstanceId& instance, std::uint64_t 
 
 void LifecycleService::onLinkLost(const InstanceId& instance, const LinkLoss& loss) {
     // A line that ended because the emulator ended is told by onEmulatorGone(), mostly at once.
-    m_cleanUps.postAfter(std::min(m_patience.settle, kFirstLook),
+    m_linkWork.postAfter(std::min(m_patience.settle, kFirstLook),
                          [this, instance, loss] { handleLostLink(instance, loss); });
 }
 
@@ -359,7 +360,7 @@ void LifecycleService::handleLostLink(const InstanceId& instance, const LinkLoss
         }
         const auto operation = m_table.beginOperation(id, "a new channel");
         if (!operation) {
-            m_cleanUps.postAfter(m_patience.lookAgain, [this, instance, loss] { handleLostLink(instance, loss); });
+            m_linkWork.postAfter(m_patience.lookAgain, [this, instance, loss] { handleLostLink(instance, loss); });
             return;
         }
         const auto entry = m_table.find(id);

@@ -47,8 +47,12 @@ public:
         std::chrono::milliseconds rest{10'000};
     };
 
+    struct Pools {
+        WorkerPool& cleanUps; ///< where nothing waits for guests
+        WorkerPool& linkWork; ///< where lost channels are made anew: a guest may let that wait for Patience::reconnect
+    };
     LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances, GuestLinks& links,
-                     InstanceLauncher& launcher, EmulatorMonitor& monitor, JobService& jobs, WorkerPool& cleanUps,
+                     InstanceLauncher& launcher, EmulatorMonitor& monitor, JobService& jobs, Pools pools,
                      Patience patience);
 
     Result<JobId> start(const Caller& caller, const DomainId& id);
@@ -93,6 +97,7 @@ private:
     EmulatorMonitor& m_monitor;
     JobService& m_jobs;
     WorkerPool& m_cleanUps;
+    WorkerPool& m_linkWork;
     Patience m_patience;
     std::mutex m_mutex; ///< guards the three below
     std::map<DomainId, std::stop_source> m_starts;

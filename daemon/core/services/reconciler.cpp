@@ -11,12 +11,6 @@
 
 namespace bulkhead::core {
 
-namespace {
-
-constexpr std::chrono::seconds kReconnectTimeout{10};
-
-} // namespace
-
 Reconciler::Reconciler(Ports ports, DomainTable& table, UidLeases& leases, InstanceLauncher& launcher,
                        LifecycleService& lifecycle, EmulatorMonitor& monitor)
     : m_ports(ports)
@@ -199,17 +193,16 @@ void Reconciler::adopt(const DomainEntry& entry, const InstanceRecord& record, c
     const auto operation = m_table.beginOperation(id, "adoption");
     m_table.setInstance(id, record);
     m_table.restore(id, DomainState::Running, {});
-    const auto programs =
-        m_monitor.begin(record.id, observed.pid)
-            .and_then([&] { return observed.isPaused ? m_ports.hypervisor.resume(record.id) : Status{}; })
-            .and_then([&] { return m_ports.links.adopt(record.id); })
-            .or_else([&](const Error& error) -> Result<unsigned> {
-                // The channel process ended while nobody was there to see it; the guest may be well.
-                if (!m_monitor.isAlive(record.id)) {
-                    return fail(error);
-                }
-                return m_ports.links.reopen(record.id, kReconnectTimeout).map([] { return 0U; });
-            });
+    const auto runs = m_monitor.begin(record.id, observed.pid).and_then([&] {
+        return observed.isPaused ? m_ports.hypervisor.resume(record.id) : Status{};
+    });
+    auto programs = runs.and_then([&] { return m_ports.links.adopt(record.id); });
+    if (runs && !programs && m_monitor.isAlive(record.id)) {
+        // The channel process ended while nobody was there to see it; the guest may be well. That takes a while to find
+        // out, and a start of the daemon does not wait for guests.
+        m_lifecycle.onLinkLost(record.id, {programs.error().message, false});
+        programs = 0;
+    }
     if (!programs) {
         ++report.ended;
         log::warning("a running domain cannot be adopted; it is ended",

@@ -11,8 +11,9 @@
 ///
 /// bulkhead-channel keeps the list of the guest's windows and tells each client what is true now, not every step on the
 /// way: a guest that changes its windows a thousand times a second costs a client at most kUpdatesPerSecond records for
-/// each window. Texts are valid UTF-8, without control or direction-changing characters, cut at a character, ended by a
-/// zero byte. Numbers are within the limits below.
+/// each window (also when it comes and goes), 2 * kMostWindows * kUpdatesPerSecond in all, and two a second for a
+/// session that comes and goes. Texts are valid UTF-8, without control or direction-changing characters, cut at a
+/// character, ended by a zero byte. Numbers are within the limits below.
 namespace bulkhead::session_stream {
 
 constexpr std::uint32_t kMostWindows = 64; ///< a guest's further windows are not told of

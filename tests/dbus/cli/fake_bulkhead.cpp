@@ -7,6 +7,7 @@
 
 #include <array>
 #include <stdexcept>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -95,6 +96,20 @@ QDBusUnixFileDescriptor FakeDomain::OpenSession(const QVariantMap& options) {
     auto [ours, theirs] = socketPair(SOCK_SEQPACKET);
     sessions.push_back(std::move(ours));
     return theirs;
+}
+
+QDBusUnixFileDescriptor FakeDomain::Screenshot(const QVariantMap& options, QString& type) {
+    calls += "Screenshot ";
+    lastOptions = options;
+    type = "image/png";
+    if (m_owner.failed(*this)) {
+        return {};
+    }
+    const Descriptor file(::memfd_create("picture", MFD_CLOEXEC));
+    if (::write(file.get(), "picture", 7) != 7 || ::lseek(file.get(), 0, SEEK_SET) != 0) {
+        return {};
+    }
+    return QDBusUnixFileDescriptor(file.get());
 }
 
 QDBusUnixFileDescriptor FakeDomain::OpenDisplay(const QVariantMap& options) {

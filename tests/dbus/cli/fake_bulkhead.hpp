@@ -89,6 +89,7 @@ public slots:
     QVariantMap Status();
     /// The other ends are in `sessions` and `displays`; the test plays what is behind them.
     QDBusUnixFileDescriptor OpenSession(const QVariantMap& options);
+    QDBusUnixFileDescriptor Screenshot(const QVariantMap& options, QString& type);
     QDBusUnixFileDescriptor OpenDisplay(const QVariantMap& options);
 signals:
     void StateChanged(const QString& state);

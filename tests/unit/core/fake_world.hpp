@@ -89,7 +89,7 @@ struct Daemon {
                                      launcher,
                                      monitor,
                                      jobs,
-                                     *workers,
+                                     {*workers, *workers},
                                      {.settle = std::chrono::milliseconds(20),
                                       .retry = std::chrono::milliseconds(20),
                                       .lookAgain = std::chrono::milliseconds(5),

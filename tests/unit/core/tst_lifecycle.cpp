@@ -316,7 +316,7 @@ private slots:
         world.links.adoptError = Error{ErrorCode::NotFound, "nobody listens"};
         Daemon next(world);
         QCOMPARE(next.reconciler.run()->adopted, 1U);
-        QCOMPARE(world.links.reopened.load(), 1U);
+        QTRY_COMPARE(world.links.reopened.load(), 1U);
         QCOMPARE(stateOf(next, id), DomainState::Running);
     }
 
