@@ -114,6 +114,7 @@ struct Grammar {
     DomainAppsArguments domainApps;
     DomainLaunchArguments domainLaunch;
     DomainWindowsArguments domainWindows;
+    DomainExportArguments domainExport;
     TemplateListArguments templateList;
     TemplateShowArguments templateShow;
     TemplateBuildArguments templateBuild;
@@ -220,6 +221,11 @@ struct Grammar {
         verb = addVerb(noun, "windows", "List the windows that are open in a domain", domainWindows.json);
         addText(verb, "NAME", domainWindows.name, "", "The domain")->required();
         verbs.emplace_back(verb, [this] { return Invocation(domainWindows); });
+
+        verb = addVerb(noun, "export", "Put the apps of a domain into the menu of your desktop", domainExport.json);
+        addText(verb, "NAME", domainExport.name, "", "The domain, which is started if it does not run")->required();
+        verb->add_flag("--remove", domainExport.remove, "Take them out again; the domain need not be there any more");
+        verbs.emplace_back(verb, [this] { return Invocation(domainExport); });
     }
 
     void addTemplate() {

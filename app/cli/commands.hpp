@@ -17,6 +17,9 @@ int stopDomain(const DomainStopArguments& arguments, Session& session);
 int listApps(const DomainAppsArguments& arguments, Session& session);
 int launchApp(const DomainLaunchArguments& arguments, Session& session);
 int listWindows(const DomainWindowsArguments& arguments, Session& session);
+int exportApps(const DomainExportArguments& arguments, Session& session);
+/// export --remove: asks nobody but the file system.
+int removeExports(const DomainExportArguments& arguments);
 int removeDomain(const DomainRemoveArguments& arguments, Session& session);
 
 int listTemplates(const TemplateListArguments& arguments, Session& session);
