@@ -132,6 +132,7 @@ QWidget* MainWindow::makeTop() {
 QWidget* MainWindow::makeLeft() {
     m_list->setModel(&m_desk.domains);
     m_list->setItemDelegate(new DomainDelegate(m_list));
+    m_list->setObjectName(QStringLiteral("domains"));
     m_list->setAccessibleName(tr("Domains"));
     m_list->setAccessibleDescription(tr("Arrow keys choose a domain"));
     m_list->setFrameShape(QFrame::NoFrame);

@@ -117,7 +117,9 @@ QString TrayIcon::toolTip() const {
     for (int number = 0; number < m_desk.domains.rowCount(); ++number) {
         running += m_desk.domains.index(number).data(DomainModel::IsRunningRole).toBool() ? 1 : 0;
     }
-    return running == 0 ? tr("Bulkhead: no domain runs") : tr("Bulkhead: %n domain(s) run", nullptr, running);
+    return running == 0   ? tr("Bulkhead: no domain runs")
+           : running == 1 ? tr("Bulkhead: one domain runs")
+                          : tr("Bulkhead: %1 domains run").arg(running);
 }
 
 void TrayIcon::rebuild() {

@@ -113,6 +113,11 @@ QString shellWord(const QString& foreign) {
     return QLatin1Char('\'') + word.replace(QLatin1Char('\''), QLatin1String("'\\''")) + QLatin1Char('\'');
 }
 
+QString sizeInWords(const QString& name, const client::TemplateSize& size) {
+    const QString processors = size.vcpus == 1 ? tr("1 processor") : tr("%1 processors").arg(size.vcpus);
+    return tr("%1: %2 memory, %3").arg(shown(name, 32), bytesInWords(size.memory), processors);
+}
+
 QString bytesInWords(std::uint64_t bytes) {
     return QLocale().formattedDataSize(static_cast<qint64>(bytes), 1, QLocale::DataSizeIecFormat);
 }

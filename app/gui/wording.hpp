@@ -2,6 +2,7 @@
 #pragma once
 
 #include "client/failure.hpp"
+#include "client/info.hpp"
 
 #include <QString>
 
@@ -25,6 +26,8 @@ QString adviceFor(const client::Failure& failure);
 QString sentence(const client::Failure& failure);
 /// Foreign text as one word of a shell command that a person may copy.
 QString shellWord(const QString& foreign);
+/// "small: 1.0 GiB memory, 2 processors".
+QString sizeInWords(const QString& name, const client::TemplateSize& size);
 /// "1.4 GiB".
 QString bytesInWords(std::uint64_t bytes);
 

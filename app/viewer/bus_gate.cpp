@@ -15,6 +15,14 @@ const QString kInterface = QStringLiteral("org.bulkhead1.Domain"); // NOLINT(cer
 /// A bus drops signals for a slow reader: look now and then.
 constexpr std::chrono::milliseconds kLook{3000};
 
+constexpr int kMissingOften = 4;
+constexpr std::chrono::milliseconds kMissingLook{1000};
+
+/// A daemon that has no such object is one whose domain is gone, or that speaks another contract: the same to us.
+bool isMissing(const client::Failure& failure) {
+    return failure.code == client::code::kNotFound || failure.code == client::code::kVersionMismatch;
+}
+
 /// The descriptor out of its shared box.
 client::Callback<std::shared_ptr<client::Descriptor>> handOver(client::Callback<client::Descriptor> done) {
     return [done = std::move(done)](client::Outcome<std::shared_ptr<client::Descriptor>> boxed) {
@@ -62,10 +70,16 @@ void BusGate::refresh() {
 
 void BusGate::take(client::Outcome<client::DomainInfo> info) {
     if (info) {
+        m_missing = 0;
         Q_EMIT factsChanged({info->id, info->name, info->label, info->state, info->reason});
-    } else if (info.error().code == client::code::kNotFound) {
-        m_look.stop();
-        Q_EMIT removed();
+    } else if (isMissing(info.error())) {
+        // A daemon that has just started may not have all of its objects there.
+        if (++m_missing >= kMissingOften) {
+            m_look.stop();
+            Q_EMIT removed();
+        } else {
+            QTimer::singleShot(kMissingLook, this, &BusGate::refresh);
+        }
     } else {
         Q_EMIT unreachable(QString::fromStdString(info.error().message));
     }

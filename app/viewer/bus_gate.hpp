@@ -32,6 +32,7 @@ private:
     QString m_path;
     client::Domain m_domain;
     QTimer m_look;
+    int m_missing = 0; ///< answers in a row that there is no such domain
     bool m_asking = false;
     bool m_askAgain = false;
 };

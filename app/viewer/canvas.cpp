@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/canvas.hpp"
 
+#include "viewer/host_settings.hpp"
+
 #include <QCursor>
 #include <QKeyEvent>
 #include <QMouseEvent>
@@ -20,6 +22,7 @@ constexpr std::uint32_t kFirstKeycode = 8; ///< X and Wayland number keys from h
 constexpr QColor kAround(32, 34, 37);      ///< where a picture does not fill the window
 constexpr int kNotch = 120;                ///< of QWheelEvent::angleDelta()
 constexpr int kMostNotches = 10;
+constexpr int kHeldInterval = 200;   ///< ms
 constexpr int kPointerInterval = 40; ///< ms; a guest may change its pointer as often as it likes
 /// Bits of the keyboard's state as X and Wayland tell it, with every usual keyboard map.
 constexpr quint32 kCapsBit = 1U << 1U;
@@ -66,6 +69,8 @@ Canvas::Canvas(SurfaceSource& source, KeySink& keys, QWidget* parent)
     m_pointerTimer.setSingleShot(true);
     m_pointerTimer.setInterval(kPointerInterval);
     connect(&m_pointerTimer, &QTimer::timeout, this, &Canvas::showPointer);
+    m_heldTimer.setInterval(kHeldInterval);
+    connect(&m_heldTimer, &QTimer::timeout, this, &Canvas::releaseLost);
     setSource(source);
 }
 
@@ -234,6 +239,25 @@ void Canvas::keyPressEvent(QKeyEvent* event) {
     }
     if (const auto scancode = m_tracker.press(key)) {
         m_keys.pressKey(*scancode);
+        m_heldTimer.start();
+    }
+}
+
+/// A window manager that answers a shortcut takes the keyboard for a moment, and may get the release of a key whose
+/// press was ours; Qt does not tell of that. So while keys are held the keyboard itself is asked.
+void Canvas::releaseLost() {
+    const auto down = hostKeysDown();
+    if (down) {
+        for (const std::uint32_t key : std::set<std::uint32_t>(m_tracker.held())) {
+            if (key >= down->size() || !down->test(key)) {
+                if (const auto scancode = m_tracker.release(key)) {
+                    m_keys.releaseKey(*scancode);
+                }
+            }
+        }
+    }
+    if (!down || m_tracker.empty()) {
+        m_heldTimer.stop();
     }
 }
 

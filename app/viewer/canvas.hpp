@@ -56,6 +56,7 @@ private:
     void followImage();
     void showPointer();
     void letGo();
+    void releaseLost();
     void syncLocks(const QKeyEvent& event);
 
     QPointer<SurfaceSource> m_source;
@@ -65,6 +66,7 @@ private:
     PictureFit m_fit;
     PictureFit::Place m_place = PictureFit::Place::TopLeft;
     QTimer m_pointerTimer;
+    QTimer m_heldTimer;
     QSize m_pictureSize;
     QPoint m_wheel; ///< eighths of a degree that are not a notch yet
     bool m_live = false;

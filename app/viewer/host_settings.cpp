@@ -64,6 +64,24 @@ std::optional<KeyboardNames> hostKeyboard() {
     return fromEnvironment();
 }
 
+std::optional<std::bitset<256>> hostKeysDown() {
+    const auto* x11 = qGuiApp->nativeInterface<QNativeInterface::QX11Application>();
+    if (x11 == nullptr) {
+        return std::nullopt;
+    }
+    constexpr std::size_t kFirstKeycode = 8; // X counts from there
+    const Reply<xcb_query_keymap_reply_t> reply(
+        xcb_query_keymap_reply(x11->connection(), xcb_query_keymap(x11->connection()), nullptr));
+    if (!reply) {
+        return std::nullopt;
+    }
+    std::bitset<256> down;
+    for (std::size_t keycode = kFirstKeycode; keycode < down.size(); ++keycode) {
+        down.set(keycode - kFirstKeycode, (reply->keys[keycode / 8] >> keycode % 8 & 1) != 0);
+    }
+    return down;
+}
+
 int guestDpi(const QScreen& screen) {
     return std::clamp(static_cast<int>(std::lround(screen.logicalDotsPerInch() * screen.devicePixelRatio())), 48, 480);
 }

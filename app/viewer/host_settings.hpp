@@ -3,6 +3,7 @@
 
 #include <QString>
 
+#include <bitset>
 #include <optional>
 
 class QScreen;
@@ -24,6 +25,10 @@ std::optional<KeyboardNames> hostKeyboard();
 
 /// Reads the value of X's _XKB_RULES_NAMES: rules, model, layout, variant, options, each ended by a zero byte.
 std::optional<KeyboardNames> keyboardNamesFrom(const QByteArray& property);
+
+/// The keys that are down on the host's keyboard now, by Linux key code; nullopt where that cannot be asked (Wayland
+/// needs it less: a compositor that takes the keyboard says so).
+std::optional<std::bitset<256>> hostKeysDown();
 
 /// Dots per inch for a guest that paints pixels of this screen.
 int guestDpi(const QScreen& screen);

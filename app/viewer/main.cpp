@@ -98,17 +98,15 @@ private:
         QApplication::setApplicationName(QStringLiteral("bulkhead-") + info.name);
         QApplication::setDesktopFileName(QStringLiteral("org.bulkhead.") + info.name);
         m_instance = std::make_unique<SingleInstance>(info.id);
-        m_instance->claim([this](SingleInstance::Outcome outcome) {
-            if (outcome == SingleInstance::Outcome::Second) {
-                QApplication::exit(0);
-                return;
-            }
-            if (const auto confined = confine(); !confined) {
-                giveUp(confined.error());
-                return;
-            }
-            show();
-        });
+        if (m_instance->claim() == SingleInstance::Outcome::Second) {
+            QApplication::exit(0);
+            return;
+        }
+        if (const auto confined = confine(); !confined) {
+            giveUp(confined.error());
+            return;
+        }
+        show();
     }
 
     void show() {

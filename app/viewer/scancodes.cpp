@@ -114,17 +114,19 @@ bool isLockKey(std::uint32_t evdevCode) {
 
 std::optional<std::uint16_t> KeyTracker::press(std::uint32_t evdevCode) {
     const auto code = pcScancode(evdevCode);
-    return code && m_down.insert(*code).second ? code : std::nullopt;
+    return code && m_down.insert(evdevCode).second ? code : std::nullopt;
 }
 
 std::optional<std::uint16_t> KeyTracker::release(std::uint32_t evdevCode) {
-    const auto code = pcScancode(evdevCode);
-    return code && m_down.erase(*code) > 0 ? code : std::nullopt;
+    return m_down.erase(evdevCode) > 0 ? pcScancode(evdevCode) : std::nullopt;
 }
 
 std::vector<std::uint16_t> KeyTracker::releaseAll() {
-    const std::set<std::uint16_t> down = std::exchange(m_down, {});
-    return {down.begin(), down.end()};
+    std::vector<std::uint16_t> codes;
+    for (const std::uint32_t key : std::exchange(m_down, {})) {
+        codes.push_back(*pcScancode(key));
+    }
+    return codes;
 }
 
 } // namespace bulkhead::viewer

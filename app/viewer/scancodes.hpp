@@ -26,9 +26,11 @@ public:
     /// Returns what to release; afterwards no key is down.
     std::vector<std::uint16_t> releaseAll();
     [[nodiscard]] bool empty() const { return m_down.empty(); }
+    /// Key codes that are down.
+    [[nodiscard]] const std::set<std::uint32_t>& held() const { return m_down; }
 
 private:
-    std::set<std::uint16_t> m_down;
+    std::set<std::uint32_t> m_down;
 };
 
 } // namespace bulkhead::viewer

@@ -26,6 +26,7 @@ constexpr qsizetype kTabLength = 40;
 constexpr qsizetype kReasonLength = 300;
 constexpr QSize kStandInSize(960, 600);
 constexpr auto kLasting = 10s;
+constexpr auto kStandInDelay = 700ms; ///< a domain with open windows shows those, and nothing flashes up before
 
 /// A connection that held counts as good; one that breaks again and again does not get quicker by that.
 void forgiveIfLasting(Backoff& backoff, bool wasUp, Instant since) {
@@ -45,6 +46,12 @@ Viewer::Viewer(DomainGate& gate, const ViewerOptions& options, QObject* parent)
     for (QTimer* timer : {&m_displayRetry, &m_sessionRetry, &m_refresh, &m_applyTimer, &m_endTimer}) {
         timer->setSingleShot(true);
     }
+    m_mayStandIn = m_options.wholeDesktop;
+    QTimer::singleShot(kStandInDelay, this, [this] {
+        m_mayStandIn = true;
+        updateStandIn();
+        updateOverlays();
+    });
     m_refresh.setInterval(kRefreshTime);
     m_endTimer.setInterval(kFarewell);
     connect(&m_displayRetry, &QTimer::timeout, this, &Viewer::connectDisplay);
@@ -331,7 +338,16 @@ void Viewer::openWindow(const HostWindow& host) {
     if (guest == nullptr) {
         return;
     }
-    auto window = std::make_unique<FramedWindow>(m_display.head(host.head), m_display, look());
+    std::unique_ptr<FramedWindow> window;
+    if (m_standIn && !m_options.wholeDesktop) {
+        window = std::move(m_standIn); // it stood for this one
+        disconnect(window.get(), nullptr, this, nullptr);
+        window->setClosable(false);
+        window->setPlace(PictureFit::Place::TopLeft);
+        window->repeatResize();
+    } else {
+        window = std::make_unique<FramedWindow>(m_display.head(host.head), m_display, look());
+    }
     wire(*window, host.id);
     updateWindow(*window, host);
     window->sizeFor(guest->size);
@@ -433,6 +449,7 @@ std::vector<FramedWindow*> Viewer::windows() const {
 void Viewer::raiseAll() {
     m_options.background = false;
     m_hadWindows = !m_windows.empty();
+    m_mayStandIn = true;
     updateStandIn();
     updateOverlays();
     for (FramedWindow* window : windows()) {
@@ -452,7 +469,7 @@ bool Viewer::wantsStandIn() const {
     if (m_options.wholeDesktop) {
         return true;
     }
-    return m_windows.empty() && m_model.empty() && !m_options.background && !m_hadWindows;
+    return m_mayStandIn && m_windows.empty() && m_model.empty() && !m_options.background && !m_hadWindows;
 }
 
 void Viewer::updateStandIn() {
@@ -539,7 +556,10 @@ OverlayText Viewer::overlayFor(const FramedWindow& window) const {
         return {before ? tr("Connecting to %1").arg(domain()) : tr("Connection lost – reconnecting"), trouble, {}};
     }
     if (state == QLatin1String("paused")) {
-        return {tr("%1 is paused").arg(domain()), tr("Nothing in it runs until it is resumed."), {}};
+        const QString reason = displayText(m_facts->reason, kReasonLength);
+        return {tr("%1 is paused").arg(domain()),
+                reason.isEmpty() ? tr("Nothing in it runs until it is resumed.") : reason,
+                {}};
     }
     if (isStandIn && !wholeDesktop) {
         return standInText();

@@ -97,6 +97,7 @@ private:
     QString m_trouble; ///< why a link is down, or the daemon out of reach
     bool m_sessionUp = false;
     bool m_unreachable = false;
+    bool m_mayStandIn = false;
     bool m_hadWindows = false;
     bool m_ended = false;
     int m_status = 0;

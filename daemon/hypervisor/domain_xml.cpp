@@ -18,6 +18,8 @@ constexpr std::string_view kNamePrefix = "bh-";
 constexpr Bytes kSmallestMemory = 64 * kMiB;
 /// Translated code of one emulated guest. QEMU's default takes up to an eighth of the host's memory per guest.
 constexpr std::string_view kTranslationCacheMiB = "64";
+/// A browser is much more code than that: with 64 MiB it needs more than twice as long to its window.
+constexpr std::string_view kDesktopTranslationCacheMiB = "256";
 
 /// Fixed slots on the root bus: the layout is the same for every guest (memory images depend on it), and a guest boots
 /// 0.2 s sooner under emulation than behind the bridges that libvirt would add, one per device.
@@ -156,7 +158,7 @@ void writeDisk(XmlWriter& xml, const core::Disk& disk, std::string_view device, 
     xml.close();
 }
 
-void writeProcessor(XmlWriter& xml, core::Acceleration acceleration) {
+void writeProcessor(XmlWriter& xml, core::Acceleration acceleration, unsigned heads) {
     xml.open("features");
     xml.empty("acpi");
     xml.empty("apic");
@@ -164,7 +166,7 @@ void writeProcessor(XmlWriter& xml, core::Acceleration acceleration) {
     xml.empty("vmport", {{"state", "off"}});
     if (acceleration == core::Acceleration::Emulation) {
         xml.open("tcg");
-        xml.text("tb-cache", kTranslationCacheMiB, {{"unit", "MiB"}});
+        xml.text("tb-cache", heads > 0 ? kDesktopTranslationCacheMiB : kTranslationCacheMiB, {{"unit", "MiB"}});
         xml.close();
     }
     xml.close();
@@ -314,7 +316,7 @@ Result<std::string> domainXml(const core::InstanceSpec& spec, const DomainXmlOpt
     xml.text("initrd", spec.initrd.native());
     xml.text("cmdline", kernelCommandLine(spec.acceleration));
     xml.close();
-    writeProcessor(xml, spec.acceleration);
+    writeProcessor(xml, spec.acceleration, spec.heads);
     xml.empty("clock", {{"offset", "utc"}});
     xml.text("on_poweroff", "destroy");
     xml.text("on_reboot", "destroy");

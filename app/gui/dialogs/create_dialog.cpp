@@ -139,9 +139,7 @@ void CreateDialog::showSizes() {
     }
     const client::TemplateInfo& one = m_desk.templates.templates()[chosen];
     for (auto size = one.sizes.begin(); size != one.sizes.end(); ++size) {
-        m_size->addItem(tr("%1: %2 memory, %n processor(s)", nullptr, static_cast<int>(size->vcpus))
-                            .arg(shown(size.key(), 32), bytesInWords(size->memory)),
-                        size.key());
+        m_size->addItem(sizeInWords(size.key(), *size), size.key());
     }
     m_size->setCurrentIndex(std::max(0, m_size->findData(one.defaultSize)));
     QString hint = shown(one.description, 160);

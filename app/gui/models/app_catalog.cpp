@@ -6,10 +6,17 @@
 #include "gui/wording.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <system_error>
 #include <utility>
 
 namespace bulkhead::gui {
+namespace {
+
+/// An emulated guest may take its time over the list; this is to say so instead of waiting in silence.
+constexpr std::chrono::seconds kPatience{30};
+
+} // namespace
 
 const AppEntry* firstOfCategory(const QList<AppEntry>& apps, const QStringList& categories) {
     for (const AppEntry& app : apps) {
@@ -60,7 +67,9 @@ void AppCatalog::open(const QString& path) {
         entry = std::make_unique<Entry>();
     }
     const unsigned generation = ++entry->generation;
+    entry->client.reset();
     set(path, State::Opening);
+    expectAnswer(path);
     domain->openSession([this, path, generation](client::Outcome<std::shared_ptr<client::Descriptor>> stream) {
         const auto found = m_entries.find(path);
         if (found == m_entries.end() || found->second->generation != generation) {
@@ -88,6 +97,7 @@ void AppCatalog::attach(const QString& path, client::Descriptor stream) {
     connect(client, &SessionClient::sessionChanged, this, [this, path, client](bool isUp) {
         if (isUp) {
             set(path, State::Listing);
+            expectAnswer(path);
             client->listApps();
         } else {
             set(path, State::NoSession);
@@ -108,6 +118,17 @@ void AppCatalog::attach(const QString& path, client::Descriptor stream) {
         }
         set(path, State::Failed, tr("The connection to the domain's session ended."));
     });
+}
+
+void AppCatalog::expectAnswer(const QString& path) {
+    QTimer& patience = m_entries[path]->patience;
+    patience.disconnect();
+    patience.setSingleShot(true);
+    connect(&patience, &QTimer::timeout, this, [this, path] {
+        // What still comes late counts: nothing is closed.
+        set(path, State::Failed, tr("It has not answered for %1 seconds; it may be busy.").arg(kPatience.count()));
+    });
+    patience.start(kPatience);
 }
 
 void AppCatalog::launch(const QString& path, const QString& appId) {
@@ -155,6 +176,9 @@ void AppCatalog::drop(const QString& path) {
 
 void AppCatalog::set(const QString& path, State state, const QString& problem) {
     Shelf& shelf = m_entries[path]->shelf;
+    if (state != State::Opening && state != State::Listing) {
+        m_entries[path]->patience.stop();
+    }
     shelf.state = state;
     shelf.problem = problem;
     if (state != State::Ready) {

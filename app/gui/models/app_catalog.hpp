@@ -8,6 +8,7 @@
 #include <QHash>
 #include <QObject>
 #include <QString>
+#include <QTimer>
 
 #include <memory>
 #include <unordered_map>
@@ -58,11 +59,13 @@ private:
         Shelf shelf;
         std::unique_ptr<SessionClient> client;
         unsigned generation = 0; ///< answers of an opening that was given up do not count
+        QTimer patience;         ///< runs while an answer is awaited
     };
 
     void attach(const QString& path, client::Descriptor stream);
     void set(const QString& path, State state, const QString& problem = {});
     void onDomainChanged(const QString& path);
+    void expectAnswer(const QString& path);
     void drop(const QString& path);
     void onLaunched(const QString& path, const QString& appId, int errorNumber);
 

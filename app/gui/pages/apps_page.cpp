@@ -120,8 +120,7 @@ void AppsPage::refresh() {
     } else if (state == QLatin1String("stopping")) {
         m_notice->show(tr("%1 is stopping").arg(name), tr("Its programs are asked to end."));
     } else {
-        m_notice->show(tr("%1 does not run").arg(name), tr("Start it to see and open its apps."), {},
-                       tr("Start %1").arg(name));
+        m_notice->show(tr("%1 does not run").arg(name), tr("Start it to see and open its apps."), {}, tr("Start it"));
     }
 }
 

@@ -148,10 +148,10 @@ void DomainPage::refresh() {
     const QModelIndex index = m_desk.domains.indexOf(m_path);
     QStringList words{index.data(DomainModel::StateTextRole).toString(), kindInWords(row->info.kind)};
     if (!row->info.templateName.isEmpty()) {
-        words.append(tr("template %1").arg(shown(row->info.templateName, 64)));
+        words.append(shown(row->info.templateName, 64));
     }
     if (row->status && row->status->memoryTotal > 0) {
-        words.append(tr("%1 of %2 memory")
+        words.append(tr("%1 of %2")
                          .arg(bytesInWords(row->status->memoryTotal -
                                            std::min(row->status->memoryAvailable, row->status->memoryTotal)),
                               bytesInWords(row->status->memoryTotal)));

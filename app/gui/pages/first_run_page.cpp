@@ -169,7 +169,7 @@ void FirstRunPage::showFindings(const client::Outcome<QVariantMap>& result) {
             ++notes;
         }
     }
-    m_hostSummary->setText(notes == 0 ? tr("All %n checks are well.", nullptr, static_cast<int>(findings->size()))
+    m_hostSummary->setText(notes == 0 ? tr("All %1 checks are well.").arg(findings->size())
                                       : tr("%1 of %2 checks are well. The rest, with what to do:")
                                             .arg(findings->size() - notes)
                                             .arg(findings->size()));

@@ -121,9 +121,7 @@ void SettingsPage::refresh() {
     const QString sizeName = info.size.isEmpty() && known != templates.end() ? known->defaultSize : info.size;
     QString size = orElse(sizeName, tr("the template's own"));
     if (known != templates.end() && known->sizes.contains(sizeName)) {
-        const client::TemplateSize& one = known->sizes[sizeName];
-        size = tr("%1: %2 memory, %n processor(s)", nullptr, static_cast<int>(one.vcpus))
-                   .arg(size, bytesInWords(one.memory));
+        size = sizeInWords(sizeName, known->sizes[sizeName]);
     }
     const client::Label& label = client::labelNamed(info.label.toStdString());
     m_chip->setPixmap(widgets::chipPixmap(label, widgets::themeOf(palette()), font(), devicePixelRatioF()));

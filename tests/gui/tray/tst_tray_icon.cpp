@@ -5,6 +5,8 @@
 #include "gui/tray_icon.hpp"
 
 #include <QDBusConnection>
+#include <QDBusConnectionInterface>
+#include <QProcess>
 
 using namespace bulkhead;
 using namespace bulkhead::tests;
@@ -89,6 +91,19 @@ private slots:
         QCOMPARE(m_fixture->row("work")->info.state, QString("running"));
     }
 
+    void program_runsAndTellsItsVersion() {
+        QProcess program;
+        program.start(BULKHEAD_TRAY_PROGRAM, {"--version"});
+        QVERIFY(program.waitForFinished());
+        QVERIFY(program.readAllStandardOutput().startsWith("bulkhead-tray "));
+        program.start(BULKHEAD_TRAY_PROGRAM, {"--background"});
+        QDBusConnectionInterface* bus = QDBusConnection::sessionBus().interface();
+        QTRY_VERIFY(bus->isServiceRegistered("org.bulkhead.Tray").value());
+        program.terminate();
+        QVERIFY(program.waitForFinished());
+        QTRY_VERIFY(!bus->isServiceRegistered("org.bulkhead.Tray").value());
+    }
+
     void secondInstance_asksTheFirstToShowItself() {
         QDBusConnection first = QDBusConnection::connectToBus(m_session.address(), "first");
         gui::SingleInstance owner;
@@ -98,6 +113,11 @@ private slots:
         gui::SingleInstance quiet;
         QVERIFY(!quiet.claim(true));
         QCOMPARE(asked.count(), 0);
+        QProcess program;
+        program.start(BULKHEAD_TRAY_PROGRAM, {});
+        QTRY_COMPARE(asked.count(), 1);
+        QTRY_COMPARE(program.state(), QProcess::NotRunning);
+        QCOMPARE(program.exitCode(), 0);
         QDBusConnection::disconnectFromBus("first");
     }
 };

@@ -2,13 +2,16 @@
 #include "gui_fixture.hpp"
 
 #include "gui/search/search_field.hpp"
+#include "gui/tray_icon.hpp"
 
 #include <QLineEdit>
+#include <QMenu>
 #include <QPalette>
 #include <QPushButton>
 #include <QStyle>
 #include <QStyleFactory>
 #include <QTabBar>
+#include <QToolButton>
 
 using namespace bulkhead;
 using namespace bulkhead::tests;
@@ -124,6 +127,23 @@ private slots:
         GuiFixture::find<QLineEdit>("Name")->setText("My work");
         keep(GuiFixture::find("Create domain")->window(), "create");
         GuiFixture::click("Cancel");
+
+        QTRY_COMPARE(m_fixture->row("mail")->task, gui::Task::None);
+        QCOMPARE(m_fixture->window->chosenDomain(), GuiFixture::path("mail"));
+        for (QAction* action : GuiFixture::find<QToolButton>("More to do with this domain")->menu()->actions()) {
+            if (action->text().contains("emove")) {
+                action->trigger();
+            }
+        }
+        QTRY_VERIFY(GuiFixture::find("Delete mail and its files") != nullptr);
+        keep(GuiFixture::find("Delete mail and its files")->window(), "remove");
+        GuiFixture::click("Cancel");
+
+        gui::TrayIcon tray(*m_fixture->desk);
+        QTRY_VERIFY(tray.menu().actions().size() > 5);
+        tray.menu().popup({0, 0});
+        keep(&tray.menu(), "menu");
+        tray.menu().hide();
 
         m_fixture->fake->vanish();
         QTRY_VERIFY(GuiFixture::says("Bulkhead’s service is not running"));

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -13,7 +14,7 @@
 
 namespace bulkhead::test {
 
-Child::Child(const QStringList& argv, int inheritedFd) {
+Child::Child(const QStringList& argv, int inheritedFd, const QStringList& environment) {
     std::vector<QByteArray> words;
     for (const QString& word : argv) {
         words.push_back(word.toLocal8Bit());
@@ -23,11 +24,18 @@ Child::Child(const QStringList& argv, int inheritedFd) {
         pointers.push_back(word.data());
     }
     pointers.push_back(nullptr);
+    std::vector<QByteArray> variables;
+    for (const QString& variable : environment) {
+        variables.push_back(variable.toLocal8Bit());
+    }
     m_pid = ::fork();
     if (m_pid == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (inheritedFd >= 0) {
             ::fcntl(inheritedFd, F_SETFD, 0);
+        }
+        for (QByteArray& variable : variables) {
+            ::putenv(variable.data());
         }
         ::execvp(pointers.front(), pointers.data());
         ::_exit(127);

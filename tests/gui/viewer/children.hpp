@@ -12,8 +12,8 @@ namespace bulkhead::test {
 /// A program that runs for as long as this lives; it also ends when the test is killed.
 class Child {
 public:
-    /// `inheritedFd`: a descriptor that it keeps under the same number, or -1.
-    Child(const QStringList& argv, int inheritedFd = -1);
+    /// `inheritedFd`: a descriptor that it keeps under the same number, or -1. `environment`: NAME=VALUE, besides ours.
+    explicit Child(const QStringList& argv, int inheritedFd = -1, const QStringList& environment = {});
     ~Child();
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;

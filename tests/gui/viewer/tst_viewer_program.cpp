@@ -7,8 +7,11 @@
 
 #include <QCoreApplication>
 #include <QDir>
+#include <QFile>
 #include <QProcess>
+#include <QTemporaryDir>
 #include <QTest>
+#include <QUuid>
 
 #include <csignal>
 #include <memory>
@@ -75,10 +78,12 @@ private Q_SLOTS:
         m_fake = std::make_unique<FakeBulkhead>(m_bus->address());
         m_domain = &m_fake->addDomain("work");
         m_domain->description["label"] = "orange";
-        m_domain->description["id"] = "3f0c9a52-7a1e-4b7c-9d5e-0a1b2c3d4e5f";
+        m_domain->description["id"] = m_id;
     }
     void cleanup() {
         m_viewer.reset();
+        m_windowManager.reset();
+        m_environment.clear();
         m_pumps.clear();
         m_peer.reset();
         m_fake.reset();
@@ -124,7 +129,7 @@ private Q_SLOTS:
         m_fake.reset();
         m_fake = std::make_unique<FakeBulkhead>(m_bus->address());
         m_domain = &m_fake->addDomain("work");
-        m_domain->description["id"] = "3f0c9a52-7a1e-4b7c-9d5e-0a1b2c3d4e5f";
+        m_domain->description["id"] = m_id;
         // The connections outlive the daemon: the viewer asks for nothing, and still knows of the guest's windows.
         m_peer->window(8, 1, "Second");
         QVERIFY(QTest::qWaitFor([this] { return tree().contains("\"[work] Second\""); }, kPatience));
@@ -134,6 +139,91 @@ private Q_SLOTS:
         Q_EMIT m_domain->StateChanged("stopped");
         QVERIFY(ends());
         QCOMPARE(m_viewer->exitCode(), 0);
+    }
+
+    /// A user's keys and clicks, through the X server and a window manager, as far as QEMU's devices.
+    void keysReachTheMachine() {
+        m_windowManager = std::make_unique<Child>(QStringList{"openbox", "--sm-disable"});
+        QVERIFY(showOne());
+        QByteArray window;
+        const auto find = [&] {
+            window = xdotool({"search", "--onlyvisible", "--class", "bulkhead-work"}).trimmed();
+            return !window.isEmpty() && !window.contains('\n');
+        };
+        QVERIFY(QTest::qWaitFor(find, kPatience));
+        bool activated = false;
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                for (const session_stream::Command& command : m_peer->commands()) {
+                    activated = activated ||
+                                (command.kind == session_stream::CommandKind::ActivateWindow && command.window == 7);
+                }
+                return activated;
+            },
+            kPatience));
+        const auto typed = [&] {
+            xdotool({"windowactivate", "--sync", window});
+            xdotool({"key", "--clearmodifiers", "shift+q"});
+            const QByteArray trace = m_screen->inputTrace();
+            return trace.contains("key qcode shift, down 1") && trace.contains("key qcode q, down 1") &&
+                   trace.contains("key qcode q, down 0") && trace.contains("key qcode shift, down 0");
+        };
+        QVERIFY(QTest::qWaitFor(typed, kPatience));
+        // The window manager closes windows; the guest is asked, and the window stays.
+        xdotool({"key", "alt+F4"});
+        bool asked = false;
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                for (const session_stream::Command& command : m_peer->commands()) {
+                    asked = asked || command.kind == session_stream::CommandKind::CloseWindow;
+                }
+                return asked;
+            },
+            kPatience));
+        QVERIFY(tree().contains("\"[work] Editor\""));
+
+        // What was held when the window manager took the keyboard is not held in the guest.
+        QVERIFY(QTest::qWaitFor(
+            [this] {
+                const QByteArray trace = m_screen->inputTrace();
+                return trace.count("key qcode alt, down 1") == trace.count("key qcode alt, down 0");
+            },
+            kPatience));
+        m_peer->gone(7);
+        QVERIFY(QTest::qWaitFor([] { return !tree().contains("[work]"); }, kPatience));
+        ::kill(static_cast<pid_t>(m_viewer->processId()), SIGTERM);
+        QVERIFY(ends());
+        QCOMPARE(m_viewer->exitCode(), 0);
+    }
+
+    /// On Wayland there is no tree of windows to ask; that it connects, lives and leaves orderly shows that its filter
+    /// lets Qt's platform work.
+    void waylandWorks() {
+        QTemporaryDir runtime;
+        const Child weston({"weston", "--backend=headless-backend.so", "--socket=wayland-test", "--idle-time=0",
+                            "--log=" + runtime.filePath("log")},
+                           -1, {"XDG_RUNTIME_DIR=" + runtime.path()});
+        QVERIFY(QTest::qWaitFor([&] { return QFile::exists(runtime.filePath("wayland-test")); }, kPatience));
+        m_environment = QStringList{"QT_QPA_PLATFORM=wayland", "WAYLAND_DISPLAY=wayland-test",
+                                    "DISPLAY=", "XDG_RUNTIME_DIR=" + runtime.path()};
+        QVERIFY(connectOne());
+        const auto resized = [this] {
+            for (const session_stream::Command& command : m_peer->commands()) {
+                if (command.kind == session_stream::CommandKind::Dpi) {
+                    return true;
+                }
+            }
+            return false;
+        };
+        QVERIFY(QTest::qWaitFor(resized, kPatience));
+        QVERIFY(QTest::qWaitFor([this] { return pump() && m_pumps.size() >= kChannels; }, kPatience));
+        QVERIFY(fileText(QStringLiteral("/proc/%1/status").arg(m_viewer->processId())).contains("Seccomp:\t2\n"));
+        QCOMPARE(m_viewer->state(), QProcess::Running);
+        m_domain->description["state"] = "stopped";
+        Q_EMIT m_domain->StateChanged("stopped");
+        QVERIFY(ends());
+        QVERIFY2(m_viewer->exitStatus() == QProcess::NormalExit && m_viewer->exitCode() == 0,
+                 m_viewer->readAllStandardError());
     }
 
     void failuresAreSaid_data() {
@@ -195,6 +285,13 @@ private:
         return xwininfo.readAllStandardOutput();
     }
 
+    static QByteArray xdotool(const QStringList& arguments) {
+        QProcess process;
+        process.start("xdotool", arguments);
+        process.waitForFinished();
+        return process.readAllStandardOutput();
+    }
+
     /// Joins new displays with QEMU's. True, so that it fits into a condition.
     bool pump() {
         for (client::Descriptor& display : m_domain->displays) {
@@ -206,20 +303,26 @@ private:
         return true;
     }
 
-    bool showOne() {
+    /// Main, inputs, and for both heads display and cursor.
+    static constexpr std::size_t kChannels = 6;
+
+    bool connectOne() {
         m_viewer = std::make_unique<QProcess>();
-        start(*m_viewer, {"work"});
+        start(*m_viewer, {"work"}, m_environment);
         if (!QTest::qWaitFor([this] { return pump() && !m_domain->sessions.empty(); }, kPatience)) {
             return false;
         }
         m_peer = std::make_unique<SessionPeer>(std::move(m_domain->sessions.front()));
         m_peer->up();
         m_peer->window(7, 0, "Editor");
-        // Main, inputs, and for both heads display and cursor.
-        constexpr std::size_t kChannels = 6;
-        return QTest::qWaitFor(
-            [this] { return pump() && m_pumps.size() >= kChannels && tree().contains("\"[work] Editor\""); },
-            kPatience);
+        return true;
+    }
+
+    bool showOne() {
+        return connectOne() &&
+               QTest::qWaitFor(
+                   [this] { return pump() && m_pumps.size() >= kChannels && tree().contains("\"[work] Editor\""); },
+                   kPatience);
     }
 
     bool ends() const {
@@ -231,9 +334,12 @@ private:
     std::unique_ptr<tests::PrivateBus> m_sessionBus;
     std::unique_ptr<FakeBulkhead> m_fake;
     FakeDomain* m_domain = nullptr;
+    const QString m_id = QUuid::createUuid().toString(QUuid::WithoutBraces); ///< runs of this test may overlap
     std::unique_ptr<SessionPeer> m_peer;
     std::vector<std::unique_ptr<Pump>> m_pumps;
     std::unique_ptr<QProcess> m_viewer;
+    std::unique_ptr<Child> m_windowManager;
+    QStringList m_environment;
 };
 
 int main(int argc, char** argv) {
