@@ -124,9 +124,9 @@ private slots:
     void apps() {
         Ended ended = withApps("domain apps work", {app("z", "Zoom", "Video;"), app("ed", "Editor\x1b[31m")});
         QCOMPARE(ended.code, 0);
-        QCOMPARE(ended.out, QByteArray("APP  NAME             CATEGORIES\n"
+        QCOMPARE(ended.out, QByteArray("APP  NAME            CATEGORIES\n"
                                        "ed   Editor\\x1b[31m  -\n"
-                                       "z    Zoom             Video;\n"));
+                                       "z    Zoom            Video;\n"));
         QCOMPARE(m_work->calls, QString("Start OpenSession "));
         ended = withApps("domain apps work --json", {app("z", "Zoom", "Video;")});
         QCOMPARE(QJsonDocument::fromJson(ended.out)[0].toObject(),
