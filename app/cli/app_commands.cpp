@@ -7,6 +7,7 @@
 #include "client/domain.hpp"
 #include "client/session_stream.hpp"
 #include "client/terminal_text.hpp"
+#include "menu/folder.hpp"
 
 #include <QProcess>
 
@@ -142,6 +143,42 @@ const char* nameOf(session_stream::WindowKind kind) {
     return "unknown";
 }
 
+/// The apps that the guest has, by name.
+Outcome<std::vector<Event>> appsOf(Conversation& conversation) {
+    conversation.send({.kind = CommandKind::ListApps});
+    std::vector<Event> apps;
+    while (true) {
+        const auto event = conversation.next(
+            [](const Event& candidate) {
+                return candidate.kind == EventKind::App || candidate.kind == EventKind::AppsListed ||
+                       candidate.kind == EventKind::Refused;
+            },
+            kAnswerTime);
+        if (!event) {
+            return tl::unexpected<Failure>(event.error());
+        }
+        if (event->kind == EventKind::Refused) {
+            return client::failed(client::code::kGuestFailure, "its desktop session ended meanwhile");
+        }
+        if (event->kind == EventKind::AppsListed) {
+            break;
+        }
+        if (apps.size() < session_stream::kMostApps) {
+            apps.push_back(*event);
+        }
+    }
+    std::ranges::sort(apps, {}, [](const Event& app) { return textOf(app.text.data()); });
+    return apps;
+}
+
+Json jsonOf(const std::string& name, const menu::Changes& changes) {
+    return Json{{"domain", name},
+                {"apps", changes.present},
+                {"written", changes.written},
+                {"removed", changes.removed},
+                {"blocked", changes.blocked}};
+}
+
 /// Its windows appear in bulkhead-viewer; a second one for the same domain leaves at once.
 void showWindows(const std::string& name) {
     if (std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr) {
@@ -163,33 +200,13 @@ int listApps(const DomainAppsArguments& arguments, Session& session) {
     if (!conversation) {
         return report(arguments.name, conversation.error(), arguments.json);
     }
-    (*conversation)->send({.kind = CommandKind::ListApps});
-    std::vector<Event> apps;
-    while (true) {
-        const auto event = (*conversation)
-                               ->next(
-                                   [](const Event& candidate) {
-                                       return candidate.kind == EventKind::App ||
-                                              candidate.kind == EventKind::AppsListed ||
-                                              candidate.kind == EventKind::Refused;
-                                   },
-                                   kAnswerTime);
-        if (!event) {
-            return report(arguments.name, event.error(), arguments.json);
-        }
-        if (event->kind == EventKind::Refused) {
-            return report(arguments.name, {client::code::kGuestFailure, "its desktop session ended meanwhile"},
-                          arguments.json);
-        }
-        if (event->kind == EventKind::AppsListed) {
-            break;
-        }
-        apps.push_back(*event);
+    const auto apps = appsOf(**conversation);
+    if (!apps) {
+        return report(arguments.name, apps.error(), arguments.json);
     }
-    std::ranges::sort(apps, {}, [](const Event& app) { return textOf(app.text.data()); });
     Json rows = Json::array();
     std::vector<std::vector<std::string>> cells;
-    for (const Event& app : apps) {
+    for (const Event& app : *apps) {
         rows.push_back(Json{{"id", textOf(app.name.data())},
                             {"name", textOf(app.text.data())},
                             {"categories", textOf(app.extra.data())}});
@@ -261,6 +278,49 @@ int listWindows(const DomainWindowsArguments& arguments, Session& session) {
                          textOf(event->text.data())});
     }
     return printOut(arguments.json ? jsonText(rows) : tableText({"WINDOW", "HEAD", "SIZE", "CLASS", "TITLE"}, cells));
+}
+
+int exportApps(const DomainExportArguments& arguments, Session& session) {
+    if (!menu::isExportableDomain(arguments.name)) { // before anything is started for it
+        return report(arguments.name,
+                      {client::code::kInvalidArgument, "only a domain with a name of its own can be in the menu"},
+                      arguments.json);
+    }
+    const auto conversation = converse(session, arguments.name, arguments.json);
+    if (!conversation) {
+        return report(arguments.name, conversation.error(), arguments.json);
+    }
+    const auto events = appsOf(**conversation);
+    if (!events) {
+        return report(arguments.name, events.error(), arguments.json);
+    }
+    std::vector<menu::App> apps;
+    apps.reserve(events->size());
+    for (const Event& app : *events) {
+        apps.push_back({textOf(app.name.data()), textOf(app.text.data()), textOf(app.extra.data())});
+    }
+    const auto changes = menu::Folder(menu::userFolder()).agree(arguments.name, apps);
+    if (!changes) {
+        return report(arguments.name, changes.error(), arguments.json);
+    }
+    if (arguments.json) {
+        return printOut(jsonText(jsonOf(arguments.name, *changes)));
+    }
+    std::string text = "Apps of " + arguments.name + " in the menu: " + std::to_string(changes->present.size()) + ".\n";
+    for (const std::string& file : changes->blocked) {
+        text += "Left alone, since Bulkhead did not make it: " + client::terminalSafe(file) + "\n";
+    }
+    return printOut(text);
+}
+
+int removeExports(const DomainExportArguments& arguments) {
+    const auto changes = menu::Folder(menu::userFolder()).removeAll(arguments.name);
+    if (!changes) {
+        return report(arguments.name, changes.error(), arguments.json);
+    }
+    return printOut(arguments.json ? jsonText(jsonOf(arguments.name, *changes))
+                                   : "Apps of " + arguments.name +
+                                         " taken out of the menu: " + std::to_string(changes->removed) + ".\n");
 }
 
 } // namespace bulkhead::cli

@@ -115,6 +115,7 @@ struct Grammar {
     DomainLaunchArguments domainLaunch;
     DomainWindowsArguments domainWindows;
     DomainScreenshotArguments domainScreenshot;
+    DomainExportArguments domainExport;
     TemplateListArguments templateList;
     TemplateShowArguments templateShow;
     TemplateBuildArguments templateBuild;
@@ -228,6 +229,11 @@ struct Grammar {
         verb->add_option("--head", domainScreenshot.head, "Which head, as \"windows\" lists it (default: 0)")
             ->type_name("N");
         verbs.emplace_back(verb, [this] { return Invocation(domainScreenshot); });
+
+        verb = addVerb(noun, "export", "Put the apps of a domain into the menu of your desktop", domainExport.json);
+        addText(verb, "NAME", domainExport.name, "", "The domain, which is started if it does not run")->required();
+        verb->add_flag("--remove", domainExport.remove, "Take them out again; the domain need not be there any more");
+        verbs.emplace_back(verb, [this] { return Invocation(domainExport); });
     }
 
     void addTemplate() {

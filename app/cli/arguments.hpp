@@ -75,6 +75,11 @@ struct DomainWindowsArguments {
     std::string name;
     bool json = false;
 };
+struct DomainExportArguments {
+    std::string name;
+    bool remove = false;
+    bool json = false;
+};
 struct TemplateListArguments {
     bool json = false;
 };
@@ -93,10 +98,11 @@ struct DoctorArguments {
     bool json = false;
 };
 
-using Invocation = std::variant<RunArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments,
-                                DomainStartArguments, DomainStopArguments, DomainRemoveArguments, DomainAppsArguments,
-                                DomainLaunchArguments, DomainScreenshotArguments, DomainWindowsArguments,
-                                TemplateListArguments, TemplateShowArguments, TemplateBuildArguments, DoctorArguments>;
+using Invocation =
+    std::variant<RunArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments, DomainStartArguments,
+                 DomainStopArguments, DomainRemoveArguments, DomainAppsArguments, DomainLaunchArguments,
+                 DomainScreenshotArguments, DomainWindowsArguments, DomainExportArguments, TemplateListArguments,
+                 TemplateShowArguments, TemplateBuildArguments, DoctorArguments>;
 
 /// A command line that is done once it is read: --help and --version (status 0, `text` for standard output), or a
 /// mistake (status 2, `text` and `hint` for standard error).

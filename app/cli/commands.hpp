@@ -18,6 +18,9 @@ int listApps(const DomainAppsArguments& arguments, Session& session);
 int launchApp(const DomainLaunchArguments& arguments, Session& session);
 int screenshotDomain(const DomainScreenshotArguments& arguments, Session& session);
 int listWindows(const DomainWindowsArguments& arguments, Session& session);
+int exportApps(const DomainExportArguments& arguments, Session& session);
+/// export --remove: asks nobody but the file system.
+int removeExports(const DomainExportArguments& arguments);
 int removeDomain(const DomainRemoveArguments& arguments, Session& session);
 
 int listTemplates(const TemplateListArguments& arguments, Session& session);

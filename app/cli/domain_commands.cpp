@@ -6,6 +6,7 @@
 #include "cli/output/report.hpp"
 #include "client/domain.hpp"
 #include "client/terminal_text.hpp"
+#include "menu/folder.hpp"
 
 namespace bulkhead::cli {
 namespace {
@@ -113,10 +114,16 @@ int stopDomain(const DomainStopArguments& arguments, Session& session) {
 }
 
 int removeDomain(const DomainRemoveArguments& arguments, Session& session) {
-    return changeDomain(session, arguments.name, arguments.json, "Removing", "removed",
-                        [&](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
-                            domain.remove(arguments.force, std::move(done));
-                        });
+    const int status = changeDomain(session, arguments.name, arguments.json, "Removing", "removed",
+                                    [&](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
+                                        domain.remove(arguments.force, std::move(done));
+                                    });
+    if (status != exit_code::kDone || !menu::isExportableDomain(arguments.name)) {
+        return status;
+    }
+    // What would start an app of a domain that is no more, or of the next one of that name.
+    const auto changes = menu::Folder(menu::userFolder()).removeAll(arguments.name);
+    return changes ? status : report(arguments.name, changes.error(), arguments.json);
 }
 
 } // namespace bulkhead::cli

@@ -51,6 +51,9 @@ struct Dispatch {
     int operator()(const DomainLaunchArguments& a) const { return withSession(launchApp, a, interrupts); }
     int operator()(const DomainScreenshotArguments& a) const { return withSession(screenshotDomain, a, interrupts); }
     int operator()(const DomainWindowsArguments& a) const { return withSession(listWindows, a, interrupts); }
+    int operator()(const DomainExportArguments& a) const {
+        return a.remove ? removeExports(a) : withSession(exportApps, a, interrupts);
+    }
     int operator()(const TemplateListArguments& a) const { return withSession(listTemplates, a, interrupts); }
     int operator()(const TemplateShowArguments& a) const { return withSession(showTemplate, a, interrupts); }
     int operator()(const TemplateBuildArguments& a) const { return withSession(buildTemplate, a, interrupts); }

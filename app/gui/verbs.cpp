@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/verbs.hpp"
 
+#include "gui/menu_exports.hpp"
 #include "gui/models/domain_model.hpp"
 #include "gui/models/job_model.hpp"
 #include "gui/models/template_model.hpp"
@@ -118,9 +119,17 @@ void Verbs::forceStop(const QString& path) {
 void Verbs::remove(const QString& path) {
     if (const auto* row = m_domains.find(path)) {
         const bool force = row->info.state != QLatin1String("stopped");
-        act(path, Task::Removing, tr("Removing %1").arg(shown(row->info.name, 64)),
+        act(
+            path, Task::Removing, tr("Removing %1").arg(shown(row->info.name, 64)),
             [force](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
                 domain.remove(force, std::move(done));
+            },
+            [this, name = row->info.name] {
+                const QString problem = canBeInMenu(name) ? takeOutOfMenu(name) : QString();
+                if (!problem.isEmpty()) {
+                    Q_EMIT failed(tr("Take the apps of %1 out of the desktop's menu").arg(shown(name, 64)),
+                                  {client::code::kHostFailure, problem.toStdString()});
+                }
             });
     }
 }

@@ -62,6 +62,7 @@ test  libclang-rt-14-dev     libFuzzer and the sanitizers of clang
 test  clang-format           format test
 test  clang-tidy             analysis test
 test  git                    the lint tests look at tracked files
+test  desktop-file-utils     checks the entries of the host's menu
 test  tmux                   a terminal for `bulkhead run -t`
 test  systemd                busctl, for the tests of the bus (need not run as PID 1)
 test  strace                 looks at what a sandboxed process may do

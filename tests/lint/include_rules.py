@@ -32,15 +32,16 @@ MODULES = {
     "agent": ("guest-agent/agent", {"base", "protocol"}, set()),
     "session": ("guest-agent/session", {"base", "protocol"}, set()),
     "client": ("app/client", set(), STREAMS),
-    "cli": ("app/cli", {"client", "policy"}, STREAMS),
+    "menu": ("app/menu", {"client"}, set()),
+    "cli": ("app/cli", {"client", "menu", "policy"}, STREAMS),
     "widgets": ("app/widgets", {"client"}, set()),
-    "gui": ("app/gui", {"client", "widgets"}, STREAMS),
+    "gui": ("app/gui", {"client", "menu", "widgets"}, STREAMS),
     "viewer": ("app/viewer", {"client", "widgets"}, STREAMS),
 }
 # The composition root: files directly in daemon/ wire everything together.
 ROOT_FOLDER = "daemon"
 
-QT = {"client", "cli", "widgets", "gui", "viewer"}
+QT = {"client", "menu", "cli", "widgets", "gui", "viewer"}
 # Library -> (pattern of its headers, pattern of its CMake names, modules that may use it). What is not listed is free.
 LIBRARIES = {
     "Qt": (r"^(Q[A-Z]\w*|Qt\w+/.*)$", r"^Qt6::", QT),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/models/app_catalog.hpp"
 
+#include "gui/menu_exports.hpp"
 #include "gui/models/domain_model.hpp"
 #include "gui/viewer_launcher.hpp"
 #include "gui/wording.hpp"
@@ -113,6 +114,12 @@ void AppCatalog::attach(const QString& path, client::Descriptor stream) {
     connect(client, &SessionClient::appsListed, this, [this, path](QList<AppEntry> apps) {
         std::sort(apps.begin(), apps.end(),
                   [](const AppEntry& a, const AppEntry& b) { return QString::localeAwareCompare(a.name, b.name) < 0; });
+        // Whoever wants them in the desktop's menu said so once. No apps at all is a guest in trouble.
+        if (const auto* row = m_domains.find(path); row != nullptr && !apps.isEmpty() && isInMenu(row->info.name)) {
+            if (const QString problem = putIntoMenu(row->info.name, apps); !problem.isEmpty()) {
+                m_domains.setProblem(path, problem);
+            }
+        }
         m_entries[path]->shelf.apps = std::move(apps);
         set(path, State::Ready);
     });

@@ -3,6 +3,7 @@
 
 #include "gui/desk.hpp"
 #include "gui/dialogs/confirm_dialog.hpp"
+#include "gui/menu_exports.hpp"
 #include "gui/pages/apps_page.hpp"
 #include "gui/pages/settings_page.hpp"
 #include "gui/widgets/banner.hpp"
@@ -49,6 +50,11 @@ DomainPage::DomainPage(Desk& desk, QWidget* parent)
     makeRoomy(m_more);
     m_more->setAccessibleName(tr("More to do with this domain"));
     auto* menu = new QMenu(m_more);
+    m_inMenu = menu->addAction(tr("Show its apps in the desktop's &menu"));
+    m_inMenu->setCheckable(true);
+    menu->addSeparator();
+    connect(menu, &QMenu::aboutToShow, this, &DomainPage::refreshInMenu);
+    connect(m_inMenu, &QAction::triggered, this, &DomainPage::changeInMenu);
     m_forceStop = menu->addAction(tr("&Force stop…"));
     m_remove = menu->addAction(tr("&Remove…"));
     m_more->setMenu(menu);
@@ -194,6 +200,23 @@ void DomainPage::refreshVerbs() {
     m_forceStop->setEnabled(!is(row.info, "stopped") && !is(row.info, "failed") && row.task != Task::ForceStopping &&
                             row.task != Task::Removing);
     m_remove->setEnabled(row.task == Task::None);
+}
+
+void DomainPage::refreshInMenu() {
+    const auto* row = m_desk.domains.find(m_path);
+    const bool isThere = row != nullptr && isInMenu(row->info.name);
+    m_inMenu->setChecked(isThere);
+    // The apps of a domain that does not run are not known.
+    m_inMenu->setEnabled(isThere ||
+                         (row != nullptr && canBeInMenu(row->info.name) && !m_desk.apps.shelf(m_path).apps.isEmpty()));
+}
+
+void DomainPage::changeInMenu(bool isWanted) {
+    if (const auto* row = m_desk.domains.find(m_path)) {
+        const QString name = row->info.name;
+        m_desk.domains.setProblem(m_path,
+                                  isWanted ? putIntoMenu(name, m_desk.apps.shelf(m_path).apps) : takeOutOfMenu(name));
+    }
 }
 
 void DomainPage::onMainButton() {

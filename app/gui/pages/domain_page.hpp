@@ -34,6 +34,8 @@ public:
     void askRemove();
 
 private:
+    void refreshInMenu();
+    void changeInMenu(bool isWanted);
     void refresh();
     void refreshVerbs();
     void onMainButton();
@@ -46,6 +48,7 @@ private:
     TextLabel* m_state;
     QPushButton* m_main;
     QToolButton* m_more;
+    QAction* m_inMenu;
     QAction* m_forceStop;
     QAction* m_remove;
     Banner* m_banner;

@@ -37,6 +37,7 @@ public:
         QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
         environment.insert("BULKHEAD_BUS_ADDRESS", busAddress);
         environment.insert("FROM_HERE", "value");
+        environment.insert("XDG_DATA_HOME", "/nonexistent"); // not the menu of who runs the tests
         process.setProcessEnvironment(environment);
     }
     ~Cli() {

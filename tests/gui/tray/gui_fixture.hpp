@@ -25,6 +25,7 @@
 #define BULKHEAD_GUI_TEST_MAIN(TestClass)                                                                              \
     int main(int argc, char** argv) {                                                                                  \
         qputenv("QT_QPA_PLATFORM", "offscreen");                                                                       \
+        qputenv("XDG_DATA_HOME", "/nonexistent");                                                                      \
         qputenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent");                                                 \
         QApplication application(argc, argv);                                                                          \
         TestClass subject;                                                                                             \

@@ -3,10 +3,13 @@
 
 #include "gui/widgets/app_grid.hpp"
 
+#include <QDir>
 #include <QFile>
 #include <QLineEdit>
+#include <QMenu>
 #include <QPushButton>
 #include <QTemporaryDir>
+#include <QToolButton>
 
 #include <cerrno>
 
@@ -95,6 +98,39 @@ private slots:
         QTRY_COMPARE(started(), QByteArray("work\n"));
         m_fixture->desk->apps.showWindows(GuiFixture::path("work"));
         QTRY_COMPARE(started(), QByteArray("work\nwork\n"));
+    }
+
+    void menuOfTheDesktop_isKeptFreshOnceItIsWanted() {
+        qputenv("XDG_DATA_HOME", m_dir->path().toUtf8());
+        const QDir menu(m_dir->filePath("applications"));
+        const auto entries = [&] { return menu.entryList({"org.bulkhead.work.*.desktop"}, QDir::Files).size(); };
+        FakeDomain& work = m_fixture->add("work", "running");
+        m_fixture->open("/bin/true");
+        QTRY_VERIFY(!work.sessions.empty());
+        GuiFixture::tellApps(work);
+        QTRY_VERIFY(grid() != nullptr);
+        QTRY_COMPARE(grid()->model()->rowCount(), 5);
+        QCOMPARE(entries(), 0); // nobody asked for them
+
+        auto* more = GuiFixture::find<QToolButton>("More to do with this domain")->menu();
+        QAction* wish = more->actions().first();
+        emit more->aboutToShow();
+        QVERIFY(wish->isEnabled() && !wish->isChecked());
+        wish->trigger();
+        QCOMPARE(entries(), 5);
+        QVERIFY(QFile::remove(menu.filePath("org.bulkhead.work.xterm.desktop")));
+        GuiFixture::tellApps(work);
+        QTRY_COMPARE(entries(), 5);
+
+        emit more->aboutToShow();
+        QVERIFY(wish->isChecked());
+        wish->trigger();
+        QCOMPARE(entries(), 0);
+        wish->trigger();
+        QCOMPARE(entries(), 5);
+        m_fixture->desk->verbs.remove(GuiFixture::path("work"));
+        QTRY_COMPARE(entries(), 0);
+        qputenv("XDG_DATA_HOME", "/nonexistent");
     }
 
     void missingViewer_isSaid() {
