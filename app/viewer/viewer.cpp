@@ -362,8 +362,8 @@ void Viewer::openWindow(const HostWindow& host) {
     }
     FramedWindow& shown = *window;
     m_windows.emplace(host.id, std::move(window));
-    // A guest opens windows whenever it likes. One that comes while the user is in another domain, or in a program of the
-    // host, must not take the keys that are meant for that: it is shown, and asks for a look.
+    // A guest opens windows whenever it likes. One that comes while the user is in another domain, or in a program of
+    // the host, must not take the keys that are meant for that: it is shown, and asks for a look.
     const bool takesKeyboard = !std::exchange(m_hadWindows, true) || QApplication::activeWindow() != nullptr;
     shown.setAttribute(Qt::WA_ShowWithoutActivating, !takesKeyboard);
     shown.setOverlay(overlayFor(shown));

@@ -251,12 +251,12 @@ private Q_SLOTS:
 
     void userFolder_isThatOfTheSpecification() {
         const QByteArray home = qgetenv("HOME");
-        qputenv("HOME", "/home/somebody");
+        qputenv("HOME", "/srv/somebody");
         qputenv("XDG_DATA_HOME", "/data");
         QCOMPARE(userFolder().string(), std::string("/data/applications"));
         for (const char* ignored : {"", "relative"}) {
             qputenv("XDG_DATA_HOME", ignored);
-            QCOMPARE(userFolder().string(), std::string("/home/somebody/.local/share/applications"));
+            QCOMPARE(userFolder().string(), std::string("/srv/somebody/.local/share/applications"));
         }
         qunsetenv("XDG_DATA_HOME");
         qunsetenv("HOME");
