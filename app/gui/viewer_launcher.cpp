@@ -37,7 +37,14 @@ QString ViewerLauncher::ensure(const QString& domainName) {
 QString ViewerLauncher::present(const QString& domainName) {
     const QString program = m_program.isEmpty() ? findViewer() : m_program;
     qint64 pid = 0;
-    if (program.isEmpty() || !QProcess::startDetached(program, {domainName}, QString(), &pid)) {
+    QProcess viewer;
+    viewer.setProgram(program);
+    viewer.setArguments({domainName});
+    // It outlives us, and whoever reads our output must not wait for it.
+    viewer.setStandardInputFile(QProcess::nullDevice());
+    viewer.setStandardOutputFile(QProcess::nullDevice());
+    viewer.setStandardErrorFile(QProcess::nullDevice());
+    if (program.isEmpty() || !viewer.startDetached(&pid)) {
         return tr("The windows of %1 cannot be shown: bulkhead-viewer is not installed.").arg(shown(domainName, 64));
     }
     auto process =
