@@ -274,8 +274,12 @@ private slots:
         // What the contract promises, for the time that it took.
         const auto most = static_cast<std::size_t>(timer.elapsed() / (1000 / kUpdatesPerSecond) + 2) * 2 * kMostWindows;
         QVERIFY2(told <= most, qPrintable(QString("%1 of %2").arg(told).arg(most)));
-        const auto grown = rig->residentBytes() - before;
-        QVERIFY2(rig->residentBytes() < before || grown < 4 * 1024 * 1024, qPrintable(QString::number(grown)));
+#ifndef __SANITIZE_ADDRESS__ // which keeps freed memory for a while
+        const auto now = rig->residentBytes();
+        QVERIFY2(now < before + 4 * 1024 * 1024, qPrintable(QString("%1 before, %2 now").arg(before).arg(now)));
+#else
+        Q_UNUSED(before);
+#endif
         // It still works.
         rig->guest.send(rig->guest.session, window(1, "the last"));
         QVERIFY(rig->until([&] {

@@ -211,9 +211,14 @@ private slots:
 
     void crashedChannelProcess_isNotMadeAnew_data() {
         QTest::addColumn<int>("signal");
-        for (const int number : {SIGSEGV, SIGSYS, SIGABRT, SIGILL, SIGBUS}) {
+        for (const int number : {SIGSYS, SIGABRT, SIGILL}) {
             QTest::newRow(::strsignal(number)) << number;
         }
+#ifndef __SANITIZE_ADDRESS__ // which takes these itself, and exits
+        for (const int number : {SIGSEGV, SIGBUS}) {
+            QTest::newRow(::strsignal(number)) << number;
+        }
+#endif
     }
     void crashedChannelProcess_isNotMadeAnew() {
         QFETCH(int, signal);
