@@ -22,10 +22,6 @@ constexpr std::chrono::seconds kReopenAfter{2};
 constexpr std::uint32_t kLeastDpi = 48;
 constexpr std::uint32_t kMostDpi = 480;
 
-bool isSide(std::uint32_t pixels) {
-    return pixels >= session_stream::kSmallestSide && pixels <= session_stream::kLargestSide;
-}
-
 /// XKB names hold letters, digits and the signs that its lists are made of.
 bool isXkbText(std::string_view text) {
     return std::ranges::all_of(text, [](char c) {

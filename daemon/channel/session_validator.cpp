@@ -32,10 +32,6 @@ template <std::size_t N> void putText(std::array<char, N>& out, const std::strin
     std::ranges::copy(clean, out.begin());
 }
 
-bool isSide(std::uint32_t pixels) {
-    return pixels >= session_stream::kSmallestSide && pixels <= session_stream::kLargestSide;
-}
-
 Checked<SessionNews> windowOf(const session::WindowChanged& window) {
     if (window.window() == 0 || window.head() >= session_stream::kMostHeads || !isSide(window.width()) ||
         !isSide(window.height()) || !session::WindowChanged::Kind_IsValid(window.kind()) ||
@@ -114,6 +110,10 @@ Checked<SessionNews> newsOf(const std::string& bytes) {
 }
 
 } // namespace
+
+bool isSide(std::uint32_t pixels) {
+    return pixels >= session_stream::kSmallestSide && pixels <= session_stream::kLargestSide;
+}
 
 bool isAppId(std::string_view id) {
     return !id.empty() && id.size() <= kMostAppId && id.front() != '.' && std::ranges::all_of(id, [](char c) {
