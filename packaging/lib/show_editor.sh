@@ -46,7 +46,8 @@ begin_virtual_screen() {
     local number report pid
     ensure_packages demo || return
     report=$(mktemp -u)
-    mkfifo -m 0622 "$report" || return
+    # Theirs alone: who writes here says on which screen their windows appear.
+    mkfifo -m 0600 "$report" && chown "${SUDO_UID:-0}" "$report" || return
     # Opened both ways: neither side waits for the other.
     exec {screen_report}<>"$report"
     in_background sh -c 'exec Xvfb -displayfd 9 -screen 0 1280x900x24 -nolisten tcp 9>"$0"' "$report"
