@@ -186,8 +186,12 @@ void Canvas::showPointer() {
         QCursor(pixmap, static_cast<int>(shape.hotSpot.x() / ratio), static_cast<int>(shape.hotSpot.y() / ratio)));
 }
 
+bool Canvas::hasPlace() const {
+    return m_live && m_source && !m_pictureSize.isEmpty();
+}
+
 void Canvas::mouseMoveEvent(QMouseEvent* event) {
-    if (m_live && m_source && !m_pictureSize.isEmpty()) {
+    if (hasPlace()) {
         m_source->movePointer(m_fit.pixelAt(event->position()));
     }
 }
@@ -195,7 +199,9 @@ void Canvas::mouseMoveEvent(QMouseEvent* event) {
 void Canvas::mousePressEvent(QMouseEvent* event) {
     mouseMoveEvent(event); // the guest has to know where, first
     const auto button = buttonOf(event->button());
-    if (button && m_live && m_source && !m_buttons.contains(*button)) {
+    // Without a picture there is no place to click at: the guest would take it for where the pointer was last, and that
+    // is in another window.
+    if (button && hasPlace() && !m_buttons.contains(*button)) {
         m_buttons.insert(*button);
         m_source->pressButton(*button);
     }
@@ -215,7 +221,7 @@ void Canvas::mouseReleaseEvent(QMouseEvent* event) {
 
 void Canvas::wheelEvent(QWheelEvent* event) {
     event->accept();
-    if (!m_live || !m_source) {
+    if (!hasPlace()) {
         return;
     }
     m_wheel += event->angleDelta();

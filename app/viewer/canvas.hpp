@@ -58,6 +58,8 @@ private:
     void letGo();
     void releaseLost();
     void syncLocks(const QKeyEvent& event);
+    /// The guest has something to point at.
+    [[nodiscard]] bool hasPlace() const;
 
     QPointer<SurfaceSource> m_source;
     KeySink& m_keys;

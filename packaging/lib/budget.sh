@@ -32,6 +32,23 @@ print_figures() {
     sed -n 's/^\([a-z][^:]*: [0-9.]\{1,\} [^ ]\{1,\}\( (.*)\)\{0,1\}\)$/    \1/p' "$1"
 }
 
+# print_failures LOG SUMMARY: of each failed test what it said itself, for a reader who sees only the end of all this.
+print_failures() {
+    local names name
+    names=$(sed -n 's/^[[:space:]]*[0-9]* - \(.*\) (\(Failed\|Timeout\|SEGFAULT\|Subprocess aborted\|Not Run\).*$/\1/p' "$2")
+    [ -n "$names" ] && [ -f "$1" ] || return 0
+    printf '\nFailures\n'
+    while read -r name; do
+        printf '%s\n' "$name"
+        awk -v name="$name" '
+            / Testing: / { inside = ($NF == name); left = 0 }
+            !inside { next }
+            /^(FAIL|XPASS|QFATAL|ASSERT|==[0-9]+==ERROR|Received signal)|runtime error:|: FAIL/ { left = 8 }
+            /^PASS/ { left = 0 }
+            left > 0 && shown < 60 { print "    " substr($0, 1, 300); left--; shown++ }' "$1"
+    done <<<"$names"
+}
+
 # print_budget SUMMARY BUILD_SECONDS TEMPLATE_SECONDS TOTAL_SECONDS
 print_budget() {
     local summary=$1

@@ -264,6 +264,20 @@ private Q_SLOTS:
         QCOMPARE(m_surface->acts, all);
     }
 
+    void withoutAPicture_nothingIsClicked() {
+        m_surface->setImage(QImage());
+        FramedWindow window(*m_surface, *m_keys, lookOf("red", client::Theme::Light));
+        window.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        QTest::mouseClick(&window.canvas(), Qt::LeftButton, {}, QPoint(10, 20));
+        QWheelEvent wheel({10, 20}, {10, 20}, {}, {0, 120}, {}, {}, Qt::NoScrollPhase, false);
+        QApplication::sendEvent(&window.canvas(), &wheel);
+        QCOMPARE(m_surface->acts, QStringList());
+        m_surface->setImage(sampleImage({640, 400}));
+        QTest::mouseClick(&window.canvas(), Qt::LeftButton, {}, QPoint(10, 20));
+        QVERIFY(m_surface->acts.contains("press 0"));
+    }
+
     void heldButtonsAreReleasedWhenTheKeyboardGoes() {
         FramedWindow window(*m_surface, *m_keys, lookOf("red", client::Theme::Light));
         window.sizeFor({640, 400});
