@@ -83,7 +83,7 @@ QPoint guestPointer() {
 /// Where an output of the guest is within its screen.
 QRect headArea(int head) {
     const auto found =
-        QRegularExpression(QString("Virtual-%1 connected [a-z ]*(\\d+)x(\\d+)\\+(\\d+)\\+(\\d+)").arg(head + 1))
+        QRegularExpression(QString("Virtual-%1 (?:dis)?connected [a-z ]*(\\d+)x(\\d+)\\+(\\d+)\\+(\\d+)").arg(head + 1))
             .match(QString::fromLatin1(inDomain("xrandr").output));
     const auto number = [&](int group) { return found.captured(group).toInt(); };
     return {number(3), number(4), number(1), number(2)};
