@@ -200,11 +200,14 @@ void Channel::onDaemonRecord(const ToChannel& record, std::string_view rest) {
         return;
     case ToChannelKind::Status:
     case ToChannelKind::Shutdown:
-    case ToChannelKind::SetClock: {
+    case ToChannelKind::SetClock:
+    case ToChannelKind::Quiesce:
+    case ToChannelKind::Rejuvenate: {
         const auto refused = m_control ? m_control->request({.kind = record.kind,
                                                              .connection = m_daemon.connection(),
                                                              .request = record.request,
-                                                             .argument = record.argument})
+                                                             .argument = record.argument,
+                                                             .payload = std::string(rest)})
                                        : std::optional(RefusedReason::NotReady);
         if (refused) {
             refuse(record.request, *refused);
@@ -306,10 +309,11 @@ void Channel::onGuestDone(const DaemonRequest& request) {
     answer(request, record);
 }
 
-void Channel::onGuestRefused(const DaemonRequest& request, RefusedReason reason) {
+void Channel::onGuestRefused(const DaemonRequest& request, RefusedReason reason, int errorNumber) {
     FromChannel record;
     record.kind = FromChannelKind::Refused;
     record.a = static_cast<std::uint32_t>(reason);
+    record.b = errorNumber;
     answer(request, record);
 }
 

@@ -41,7 +41,7 @@ private:
     void onGuestHello(const GuestHello& hello) override;
     void onGuestStatus(const DaemonRequest& request, const GuestStatus& status) override;
     void onGuestDone(const DaemonRequest& request) override;
-    void onGuestRefused(const DaemonRequest& request, RefusedReason reason) override;
+    void onGuestRefused(const DaemonRequest& request, RefusedReason reason, int errorNumber) override;
 
     void turn(TimePoint now);
     void watchGuest(TimePoint now);

@@ -45,12 +45,22 @@ std::optional<RefusedReason> GuestControl::request(const DaemonRequest& request)
     case ToChannelKind::SetClock:
         message.mutable_set_clock()->set_realtime_ns(request.argument);
         break;
+    case ToChannelKind::Quiesce:
+        message.mutable_quiesce();
+        break;
+    case ToChannelKind::Rejuvenate:
+        if (!message.mutable_rejuvenate()->ParseFromString(request.payload)) {
+            return RefusedReason::BadRequest;
+        }
+        break;
     case ToChannelKind::Exec:
     case ToChannelKind::OpenSession:
     case ToChannelKind::Close:
         return RefusedReason::BadRequest;
     }
-    m_waiting.emplace(m_nextId++, Waiting{request, Clock::now() + kAnswerTime});
+    Waiting waiting{request, Clock::now() + kAnswerTime};
+    waiting.request.payload.clear(); // random numbers that nobody needs again
+    m_waiting.emplace(m_nextId++, std::move(waiting));
     m_outbox.push(message.SerializeAsString());
     return std::nullopt;
 }
@@ -109,7 +119,7 @@ Violation GuestControl::onReply(const GuestReply& reply) {
         return Violation::None;
     }
     if (reply.errorNumber != 0) {
-        m_events.onGuestRefused(waiting.request, RefusedReason::GuestError);
+        m_events.onGuestRefused(waiting.request, RefusedReason::GuestError, reply.errorNumber);
     } else if (status != nullptr) {
         m_events.onGuestStatus(waiting.request, *status);
     } else {
@@ -123,7 +133,7 @@ void GuestControl::turn(TimePoint now) {
     for (auto& [id, waiting] : m_waiting) {
         if (!waiting.isTimedOut && waiting.deadline <= now) {
             waiting.isTimedOut = true;
-            m_events.onGuestRefused(waiting.request, RefusedReason::TimedOut);
+            m_events.onGuestRefused(waiting.request, RefusedReason::TimedOut, 0);
         }
     }
 }

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 
 namespace bulkhead::channel {
 
@@ -18,6 +19,7 @@ struct DaemonRequest {
     std::uint64_t connection = 0;
     std::uint64_t request = 0;
     std::int64_t argument = 0;
+    std::string payload; ///< Rejuvenate: the serialised message
 };
 
 class GuestControlEvents {
@@ -26,7 +28,7 @@ public:
     virtual void onGuestHello(const GuestHello& hello) = 0;
     virtual void onGuestStatus(const DaemonRequest& request, const GuestStatus& status) = 0;
     virtual void onGuestDone(const DaemonRequest& request) = 0;
-    virtual void onGuestRefused(const DaemonRequest& request, RefusedReason reason) = 0;
+    virtual void onGuestRefused(const DaemonRequest& request, RefusedReason reason, int errorNumber) = 0;
 };
 
 /// The control stream: hello, then requests and replies.

@@ -23,6 +23,8 @@ enum class ToChannelKind : std::uint32_t {
     SetClock = 4,    ///< `argument` = CLOCK_REALTIME in nanoseconds
     Close = 5,       ///< end the process
     OpenSession = 6, ///< a session stream for a client (dbus/interfaces/session_stream.hpp)
+    Quiesce = 7,     ///< before a picture of the guest's memory is taken
+    Rejuvenate = 8,  ///< followed in the same packet by a serialised bulkhead.agent.RejuvenateRequest
 };
 
 struct ToChannel {
@@ -36,12 +38,13 @@ enum class FromChannelKind : std::uint32_t {
     Hello = 1,        ///< first on each connection. a = 1 if the session is ready, b = number of running execs
     Ready = 2,        ///< the guest has proved the token and said hello. a = protocol version
     ExecAccepted = 3, ///< answer to Exec, exec id in `value[0]`, with SCM_RIGHTS: control, input, output, error (4 fds)
-    Refused = 4,      ///< answer to Exec, Status, Shutdown, SetClock, OpenSession: a = RefusedReason
+    Refused = 4,      ///< answer to Exec, Status, Shutdown, SetClock, OpenSession, Quiesce, Rejuvenate:
+                      ///< a = RefusedReason, b = the guest's errno with GuestError
     ExecFinished =
         5,      ///< exec id in value[0]; a = ClientEventKind, b = status or signal; value[1] = execs that still run
     Status = 6, ///< value[0..7] = uptime ms, memory total, available, processes, system total, available, home total,
                 ///< available
-    Done = 7,   ///< answer to Shutdown and SetClock
+    Done = 7,   ///< answer to Shutdown, SetClock, Quiesce and Rejuvenate
     SessionOpened = 9, ///< answer to OpenSession, with SCM_RIGHTS: the client's end (1 descriptor)
     Lost = 8, ///< the guest is gone or broke the protocol; a = LostReason, b = Violation. The process ends after it.
 };

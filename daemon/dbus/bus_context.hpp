@@ -9,6 +9,7 @@
 #include "core/services/job_service.hpp"
 #include "core/services/lifecycle_service.hpp"
 #include "core/services/template_service.hpp"
+#include "core/services/warm_image_service.hpp"
 #include "core/services/worker_pool.hpp"
 #include "dbus/door.hpp"
 #include "dbus/loop.hpp"
@@ -58,6 +59,7 @@ struct BusContext {
     core::DisplayService& displays;
     core::LifecycleService& lifecycle;
     core::TemplateService& templates;
+    core::WarmImageService& warmImages;
     core::DoctorService& doctor;
     core::JobService& jobs;
     /// Makes the objects on the bus agree with domains and jobs; called before a reply that may name a new one.

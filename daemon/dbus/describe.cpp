@@ -21,6 +21,13 @@ Options describeResult(const core::JobResult& result) {
     Options described;
     if (const auto* domain = std::get_if<DomainId>(&result)) {
         described.emplace("domain", domainPath(*domain));
+    } else if (const auto* started = std::get_if<core::StartResult>(&result)) {
+        described.emplace("domain", domainPath(started->domain));
+        described.emplace("warm", started->isWarm);
+        described.emplace("note", text(started->note));
+    } else if (const auto* warm = std::get_if<core::WarmImageResult>(&result)) {
+        described.emplace("size", text(warm->size));
+        described.emplace("made", warm->made);
     } else if (const auto* built = std::get_if<core::TemplateBuildResult>(&result)) {
         described.emplace("version", text(built->version));
         described.emplace("built", built->built);
@@ -34,7 +41,25 @@ Options describeResult(const core::JobResult& result) {
     return described;
 }
 
+Options describeImage(const core::WarmImage& image) {
+    return {{"size", text(image.key.size)},
+            {"acceleration", text(nameOf(image.key.acceleration))},
+            {"transport", text(nameOf(image.key.transport))},
+            {"size-on-disk", sdbus::Variant(std::uint64_t{image.sizeOnDisk})},
+            {"made-at", sdbus::Variant(std::int64_t{image.madeAt})}};
+}
+
 } // namespace
+
+Options describeTemplate(const core::TemplateInfo& info, const std::vector<core::WarmImage>& images) {
+    auto described = describeTemplate(info, true);
+    std::vector<Options> list;
+    for (const auto& image : images) {
+        list.push_back(describeImage(image));
+    }
+    described.emplace("warm-images", list);
+    return described;
+}
 
 sdbus::ObjectPath domainPath(const DomainId& id) {
     return "/org/bulkhead1/domains/" + id.compact();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/model/warm_image.hpp"
 #include "core/services/domain_table.hpp"
 #include "core/services/job_service.hpp"
 #include "core/services/template_service.hpp"
@@ -18,6 +19,8 @@ sdbus::ObjectPath jobPath(const JobId& id);
 Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs);
 /// `isFull`: with what DescribeTemplate adds.
 Options describeTemplate(const core::TemplateInfo& info, bool isFull);
+/// For DescribeTemplate.
+Options describeTemplate(const core::TemplateInfo& info, const std::vector<core::WarmImage>& images);
 Options describeJob(const core::JobInfo& info);
 Options describeStatus(const core::GuestStatus& status);
 

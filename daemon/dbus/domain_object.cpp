@@ -59,10 +59,13 @@ void DomainObject::Describe(sdbus::Result<Options>&& result) {
 
 void DomainObject::Start(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {
     const auto caller = admit("Start");
-    finishReading(OptionReader(options));
+    OptionReader reader(options);
+    const bool isCold = reader.flag("cold");
+    finishReading(reader);
     m_context.answer(
         caller, std::move(result),
-        [&context = m_context, caller, id = m_id] { return context.lifecycle.start(caller, id); }, kSendJobPath);
+        [&context = m_context, caller, id = m_id, isCold] { return context.lifecycle.start(caller, id, isCold); },
+        kSendJobPath);
 }
 
 void DomainObject::Stop(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {

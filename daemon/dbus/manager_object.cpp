@@ -96,14 +96,15 @@ void ManagerObject::StartDisposable(sdbus::Result<sdbus::ObjectPath>&& result, O
     OptionReader reader(options);
     const auto templateName = reader.text("template");
     const auto size = reader.text("size");
+    const bool isCold = reader.flag("cold");
     if (auto read = reader.finish(); !read) {
         throwError(read.error());
     }
     m_context.answer(
         caller, std::move(result),
-        [this, caller, templateName, size]() -> Result<JobId> {
+        [this, caller, templateName, size, isCold]() -> Result<JobId> {
             return m_context.domains.createDisposable(caller, templateName, size).and_then([&](const DomainId& id) {
-                return m_context.lifecycle.startDisposable(caller, id);
+                return m_context.lifecycle.startDisposable(caller, id, isCold);
             });
         },
         [this, caller](const auto& reply, const JobId& id) {
@@ -138,7 +139,10 @@ void ManagerObject::DescribeTemplate(sdbus::Result<Options>&& result, std::strin
     m_context.answer(
         caller, std::move(result),
         [this, name]() -> Result<Options> {
-            return m_context.templates.find(name).map([](const auto& info) { return describeTemplate(info, true); });
+            return m_context.templates.find(name).map([&](const auto& info) {
+                return describeTemplate(info, info.installed ? m_context.warmImages.all(*info.installed)
+                                                             : std::vector<core::WarmImage>());
+            });
         },
         [](const auto& reply, const Options& description) { reply.returnResults(description); });
 }
@@ -153,6 +157,20 @@ void ManagerObject::BuildTemplate(sdbus::Result<sdbus::ObjectPath>&& result, std
     m_context.answer(
         caller, std::move(result),
         [this, caller, name, force] { return m_context.templates.build(caller, name, force); }, kSendJobPath);
+}
+
+void ManagerObject::MakeWarmImage(sdbus::Result<sdbus::ObjectPath>&& result, std::string name, Options options) {
+    const auto caller = admit("MakeWarmImage");
+    OptionReader reader(options);
+    const auto size = reader.text("size");
+    const bool force = reader.flag("force");
+    if (auto read = reader.finish(); !read) {
+        throwError(read.error());
+    }
+    m_context.answer(
+        caller, std::move(result),
+        [this, caller, name, size, force] { return m_context.warmImages.make(caller, name, size, force); },
+        kSendJobPath);
 }
 
 void ManagerObject::Doctor(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {

@@ -28,6 +28,7 @@ private:
     void StartDisposable(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
     void ListTemplates(sdbus::Result<std::vector<Options>>&& result) override;
     void DescribeTemplate(sdbus::Result<Options>&& result, std::string name) override;
+    void MakeWarmImage(sdbus::Result<sdbus::ObjectPath>&& result, std::string name, Options options) override;
     void BuildTemplate(sdbus::Result<sdbus::ObjectPath>&& result, std::string name, Options options) override;
     void Doctor(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
 

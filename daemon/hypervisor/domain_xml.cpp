@@ -15,6 +15,9 @@ namespace bulkhead::hypervisor {
 namespace {
 
 constexpr std::string_view kNamePrefix = "bh-";
+constexpr std::string_view kQemuNamespace = "http://libvirt.org/schemas/domain/qemu/1.0";
+/// See daemon/preload.
+constexpr std::string_view kReadonlyFolderVariable = "BULKHEAD_READONLY_DIR";
 constexpr Bytes kSmallestMemory = 64 * kMiB;
 /// Translated code of one emulated guest. QEMU's default takes up to an eighth of the host's memory per guest.
 constexpr std::string_view kTranslationCacheMiB = "64";
@@ -79,6 +82,18 @@ Status checkTransport(const core::InstanceSpec& spec) {
     return fail(ErrorCode::InvalidArgument, "unknown transport");
 }
 
+/// As the value of an option of QEMU, where a comma ends it.
+std::string optionValue(const std::filesystem::path& path) {
+    std::string value;
+    for (const char letter : path.native()) {
+        value += letter;
+        if (letter == ',') {
+            value += ',';
+        }
+    }
+    return value;
+}
+
 Status checkSpec(const core::InstanceSpec& spec, const DomainXmlOptions& options) {
     if (spec.id.isNull()) {
         return fail(ErrorCode::InvalidArgument, "the instance has no id");
@@ -104,7 +119,9 @@ Status checkSpec(const core::InstanceSpec& spec, const DomainXmlOptions& options
     for (auto checked :
          {checkDisk("system disk", spec.system), spec.home ? checkDisk("home disk", *spec.home) : Status{},
           checkPath("kernel", spec.kernel), checkPath("initrd", spec.initrd), checkPath("token", spec.tokenFile),
-          options.consoleLog ? checkPath("console log", *options.consoleLog) : Status{}}) {
+          options.consoleLog ? checkPath("console log", *options.consoleLog) : Status{},
+          spec.memoryImage ? checkPath("memory image", *spec.memoryImage) : Status{},
+          options.readonlyPreload ? checkPath("preload", *options.readonlyPreload) : Status{}}) {
         if (!checked) {
             return checked;
         }
@@ -275,6 +292,28 @@ void writeDevices(XmlWriter& xml, const core::InstanceSpec& spec, const DomainXm
     xml.close();
 }
 
+/// libvirt has no words for a guest that begins from a memory image. The main memory is a private mapping of the image,
+/// so the guest's writes stay its own; a second -machine is merged over libvirt's. The state of the devices comes
+/// without the sections that a whole migration would have.
+void writeMemoryImage(XmlWriter& xml, const core::InstanceSpec& spec, const DomainXmlOptions& options) {
+    const auto argument = [&](std::string_view name, const std::string& value) {
+        xml.empty("qemu:arg", {{"value", name}});
+        xml.empty("qemu:arg", {{"value", value}});
+    };
+    xml.open("qemu:commandline");
+    argument("-object", fmt::format("memory-backend-file,id=bulkhead.ram,size={},mem-path={},share=off", spec.memory,
+                                    optionValue(*spec.memoryImage)));
+    argument("-machine", "memory-backend=bulkhead.ram,suppress-vmdesc=on");
+    argument("-global", "migration.send-configuration=off");
+    argument("-incoming", "defer");
+    if (options.readonlyPreload) {
+        // QEMU before 8.2 opens the file for writing although it never writes to it; one that was taken over could.
+        xml.empty("qemu:env", {{"name", "LD_PRELOAD"}, {"value", options.readonlyPreload->native()}});
+        xml.empty("qemu:env", {{"name", kReadonlyFolderVariable}, {"value", spec.memoryImage->parent_path().native()}});
+    }
+    xml.close();
+}
+
 } // namespace
 
 std::string_view kernelCommandLine(core::Acceleration) {
@@ -301,7 +340,11 @@ Result<std::string> domainXml(const core::InstanceSpec& spec, const DomainXmlOpt
     }
     const bool isKvm = spec.acceleration == core::Acceleration::Kvm;
     XmlWriter xml;
-    xml.open("domain", {{"type", isKvm ? "kvm" : "qemu"}});
+    if (spec.memoryImage) {
+        xml.open("domain", {{"type", isKvm ? "kvm" : "qemu"}, {"xmlns:qemu", kQemuNamespace}});
+    } else {
+        xml.open("domain", {{"type", isKvm ? "kvm" : "qemu"}});
+    }
     xml.text("name", domainName(spec.id));
     xml.text("uuid", spec.id.text());
     // The guest's memory stays out of a core file of the emulator.
@@ -314,7 +357,8 @@ Result<std::string> domainXml(const core::InstanceSpec& spec, const DomainXmlOpt
     xml.text("type", "hvm", {{"arch", "x86_64"}, {"machine", kMachineType}});
     xml.text("kernel", spec.kernel.native());
     xml.text("initrd", spec.initrd.native());
-    xml.text("cmdline", kernelCommandLine(spec.acceleration));
+    const std::string_view words = kernelCommandLine(spec.acceleration);
+    xml.text("cmdline", spec.isForImage ? fmt::format("{} bulkhead.image", words) : std::string(words));
     xml.close();
     writeProcessor(xml, spec.acceleration, spec.heads);
     xml.empty("clock", {{"offset", "utc"}});
@@ -331,6 +375,9 @@ Result<std::string> domainXml(const core::InstanceSpec& spec, const DomainXmlOpt
     xml.open("seclabel", {{"type", "static"}, {"model", "dac"}, {"relabel", "no"}});
     xml.text("label", fmt::format("+{}:+{}", spec.emulatorUid, spec.emulatorGid));
     xml.close();
+    if (spec.memoryImage) {
+        writeMemoryImage(xml, spec, options);
+    }
     xml.close();
     return xml.take();
 }

@@ -40,6 +40,9 @@ struct DomainXmlOptions {
     /// so this is for a person who looks on. libvirt does not offer QEMU's bounded ring buffer as a serial device; a
     /// pipe or socket needs a reader that outlives the daemon, or else the guest's console blocks.
     std::optional<std::filesystem::path> consoleLog;
+    /// The library of daemon/preload, for an emulator that would open memory images for writing. None: it opens them as
+    /// it likes.
+    std::optional<std::filesystem::path> readonlyPreload;
 };
 
 /// The libvirt XML of an instance (DESIGN sections 6 and 9). Pure: looks at no file. InvalidArgument when the spec

@@ -2,6 +2,7 @@
 #include "hypervisor/libvirt_hypervisor.hpp"
 
 #include "base/log.hpp"
+#include "hypervisor/libvirt_domain.hpp"
 #include "hypervisor/libvirt_error.hpp"
 
 #include <libvirt/libvirt.h>
@@ -25,9 +26,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct DomainCloser {
-    void operator()(virDomain* domain) const { virDomainFree(domain); }
-};
 struct StreamCloser {
     void operator()(virStream* stream) const { virStreamFree(stream); }
 };
@@ -44,34 +42,6 @@ int keepBytes(virStreamPtr /*stream*/, const char* data, std::size_t size, void*
         return -1;
     }
     return static_cast<int>(::write(fd, data, size));
-}
-
-using DomainHandle = std::unique_ptr<virDomain, DomainCloser>;
-
-std::string aboutInstance(std::string_view what, const InstanceId& id) {
-    return fmt::format("cannot {} instance {}", what, id.text());
-}
-
-/// The id when the domain is one of ours.
-std::optional<InstanceId> idOf(virDomain* domain) {
-    std::array<char, VIR_UUID_STRING_BUFLEN> uuid{};
-    const char* name = virDomainGetName(domain);
-    if (name == nullptr || virDomainGetUUIDString(domain, uuid.data()) < 0) {
-        return std::nullopt;
-    }
-    return instanceOf(name, uuid.data());
-}
-
-/// NotFound when libvirt has no such domain, or has one with this UUID that does not carry our mark.
-Result<DomainHandle> lookUp(virConnect* connection, const InstanceId& id, std::string_view what) {
-    DomainHandle domain(virDomainLookupByUUIDString(connection, id.text().c_str()));
-    if (!domain) {
-        return fail(lastLibvirtError(aboutInstance(what, id)));
-    }
-    if (idOf(domain.get()) != id) {
-        return fail(ErrorCode::NotFound, aboutInstance(what, id) + ": the libvirt domain of that UUID is not ours");
-    }
-    return domain;
 }
 
 /// Success when libvirt does not know the instance (any more), which says little about the process.
@@ -212,6 +182,7 @@ Result<pid_t> LibvirtHypervisor::start(const core::InstanceSpec& spec) {
     if (m_options.consoleLogDirectory) {
         xmlOptions.consoleLog = *m_options.consoleLogDirectory / (spec.id.text() + ".log");
     }
+    xmlOptions.readonlyPreload = m_options.readonlyPreload;
     const auto xml = domainXml(spec, xmlOptions);
     if (!xml) {
         return fail(xml.error().in("cannot start an emulator"));
@@ -221,7 +192,8 @@ Result<pid_t> LibvirtHypervisor::start(const core::InstanceSpec& spec) {
         return fail(connection.error());
     }
     // No AUTODESTROY: guests outlive the daemon.
-    const DomainHandle domain(virDomainCreateXML(connection->get(), xml->c_str(), VIR_DOMAIN_NONE));
+    const DomainHandle domain(virDomainCreateXML(connection->get(), xml->c_str(),
+                                                 spec.memoryImage ? VIR_DOMAIN_START_PAUSED : VIR_DOMAIN_NONE));
     if (!domain) {
         return fail(lastLibvirtError(aboutInstance("start the emulator of", spec.id)));
     }

@@ -29,6 +29,8 @@ struct LibvirtHypervisorOptions {
     UidRange emulatorUsers{core::UidLeases::emulatorUid(0), core::UidLeases::emulatorUid(core::UidLeases::kSlots - 1)};
     /// When set, each guest's serial console is written to ID.log in there: see DomainXmlOptions.
     std::optional<std::filesystem::path> consoleLogDirectory;
+    /// See DomainXmlOptions.
+    std::optional<std::filesystem::path> readonlyPreload;
     /// How long destroy() waits. libvirt sends TERM, and KILL ten seconds later.
     std::chrono::milliseconds destroyTimeout{std::chrono::seconds(30)};
 };

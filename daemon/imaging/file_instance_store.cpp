@@ -98,13 +98,18 @@ Status FileInstanceStore::removeHome(const DomainId& domain) {
 Result<core::Disk> FileInstanceStore::makeSystem(const core::InstancePlan& plan,
                                                  const std::filesystem::path& templateFolder) const {
     const std::filesystem::path overlay = m_layout.instance(plan.instance) / "system.qcow2";
-    const std::filesystem::path base = templateFolder / "root.img";
-    const Status made =
-        makeOverlay(overlay, base).and_then([&] { return setAccess(overlay, emulatorFile(plan, 0600)); });
+    core::Disk disk{{{templateFolder / "root.img", core::DiskFormat::Raw}}};
+    if (plan.systemBase) {
+        disk.layers.insert(disk.layers.begin(), *plan.systemBase);
+    }
+    const Status made = makeOverlay(overlay, disk.layers.front()).and_then([&] {
+        return setAccess(overlay, emulatorFile(plan, 0600));
+    });
     if (!made) {
         return fail(made.error());
     }
-    return core::Disk{{{overlay, core::DiskFormat::Qcow2}, {base, core::DiskFormat::Raw}}};
+    disk.layers.insert(disk.layers.begin(), {overlay, core::DiskFormat::Qcow2});
+    return disk;
 }
 
 Result<std::optional<DomainId>> FileInstanceStore::claimedBy(const InstanceId& instance) const {
@@ -198,8 +203,9 @@ Result<core::Disk> FileInstanceStore::makeFreshHome(const core::InstancePlan& pl
         return fail(base.error());
     }
     const std::filesystem::path overlay = m_layout.instance(plan.instance) / "home.qcow2";
-    const Status made =
-        makeOverlay(overlay, *base).and_then([&] { return setAccess(overlay, emulatorFile(plan, 0600)); });
+    const Status made = makeOverlay(overlay, {*base, core::DiskFormat::Raw}).and_then([&] {
+        return setAccess(overlay, emulatorFile(plan, 0600));
+    });
     if (!made) {
         return fail(made.error());
     }

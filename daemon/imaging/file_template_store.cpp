@@ -327,6 +327,10 @@ Status FileTemplateStore::removeLeftovers() {
     }
     for (const std::string& name : *names) {
         folders.push_back(m_layout.templates() / name);
+        const auto versions = listFolder(folders.back());
+        for (const std::string& version : versions ? *versions : std::vector<std::string>()) {
+            folders.push_back(m_layout.templates() / name / version / "warm");
+        }
     }
     Status first;
     for (const std::filesystem::path& folder : folders) {

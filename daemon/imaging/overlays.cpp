@@ -28,12 +28,12 @@ Status runTool(const std::filesystem::path& program, std::vector<std::string> ar
 
 } // namespace
 
-Status makeOverlay(const std::filesystem::path& overlay, const std::filesystem::path& rawBase) {
+Status makeOverlay(const std::filesystem::path& overlay, const core::DiskLayer& base) {
     if (isThere(overlay)) {
         return fail(ErrorCode::AlreadyExists, overlay.string() + " exists already");
     }
-    return runTool("/usr/bin/qemu-img",
-                   {"create", "-q", "-f", "qcow2", "-F", "raw", "-b", rawBase.string(), overlay.string()});
+    return runTool("/usr/bin/qemu-img", {"create", "-q", "-f", "qcow2", "-F", std::string(nameOf(base.format)), "-b",
+                                         base.path.string(), overlay.string()});
 }
 
 Status makeHomeFileSystem(const std::filesystem::path& file, Bytes size) {

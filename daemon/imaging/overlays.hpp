@@ -3,14 +3,15 @@
 
 #include "base/bytes.hpp"
 #include "base/result.hpp"
+#include "core/model/instance.hpp"
 
 #include <filesystem>
 
 /// The tools that make disks.
 namespace bulkhead::imaging {
 
-/// Makes a qcow2 file over a raw base. It must not exist.
-Status makeOverlay(const std::filesystem::path& overlay, const std::filesystem::path& rawBase);
+/// Makes a qcow2 file over a base. It must not exist.
+Status makeOverlay(const std::filesystem::path& overlay, const core::DiskLayer& base);
 
 /// Makes a sparse raw file (mode 0600) with an empty ext4 file system whose root folder is owned by the guest's root.
 /// It must not exist. On disk when this returns.

@@ -50,6 +50,9 @@ Error refusedError(std::uint32_t reason, std::int64_t detail) {
     case RefusedReason::BadRequest:
         return {ErrorCode::InvalidArgument, "the channel refused the request"};
     case RefusedReason::GuestError:
+        if (detail == EAGAIN) {
+            return {ErrorCode::Busy, "the guest is busy"};
+        }
         return {ErrorCode::GuestFailure,
                 std::string("the guest's agent failed: ") + std::strerror(static_cast<int>(detail))};
     case RefusedReason::TimedOut:

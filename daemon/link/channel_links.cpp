@@ -16,6 +16,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <thread>
@@ -30,6 +31,7 @@ using channel::ToChannel;
 using channel::ToChannelKind;
 
 constexpr auto kAnswerTimeout = 10s;
+constexpr std::size_t kEntropyBytes = 64;
 constexpr auto kRetryPause = 100ms;
 
 std::chrono::milliseconds leftUntil(std::chrono::steady_clock::time_point deadline) {
@@ -336,6 +338,35 @@ Status ChannelLinks::shutdown(const InstanceId& instance, std::chrono::milliseco
     }
     const auto answer =
         (*connection)->ask({.kind = ToChannelKind::Shutdown, .argument = grace.count()}, {}, kAnswerTimeout);
+    return answer ? Status{} : fail(answer.error());
+}
+
+Status ChannelLinks::quiesce(const InstanceId& instance) {
+    auto connection = find(instance);
+    if (!connection) {
+        return fail(connection.error());
+    }
+    const auto answer = (*connection)->ask({.kind = ToChannelKind::Quiesce}, {}, kAnswerTimeout);
+    return answer ? Status{} : fail(answer.error());
+}
+
+Status ChannelLinks::rejuvenate(const InstanceId& instance, const core::Rejuvenation& how) {
+    auto connection = find(instance);
+    if (!connection) {
+        return fail(connection.error());
+    }
+    std::string entropy(kEntropyBytes, '\0');
+    if (::getrandom(entropy.data(), entropy.size(), 0) != static_cast<ssize_t>(entropy.size())) {
+        return failErrno("random numbers for a guest", errno);
+    }
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    agent::RejuvenateRequest request;
+    request.set_entropy(entropy);
+    request.set_realtime_ns(std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec);
+    request.set_mount_home(how.mountsHome);
+    const auto answer =
+        (*connection)->ask({.kind = ToChannelKind::Rejuvenate}, request.SerializeAsString(), kAnswerTimeout);
     return answer ? Status{} : fail(answer.error());
 }
 

@@ -39,6 +39,8 @@ public:
     Result<core::ExecStreams> exec(const InstanceId& instance, const core::ExecRequest& request) override;
     Result<core::GuestStatus> status(const InstanceId& instance) override;
     Status shutdown(const InstanceId& instance, std::chrono::milliseconds grace) override;
+    Status quiesce(const InstanceId& instance) override;
+    Status rejuvenate(const InstanceId& instance, const core::Rejuvenation& how) override;
     void close(const InstanceId& instance) override;
     unsigned runningExecs(const InstanceId& instance) override;
 

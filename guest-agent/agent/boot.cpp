@@ -2,6 +2,8 @@
 #include "agent/boot.hpp"
 
 #include "agent/accounts.hpp"
+#include "agent/home.hpp"
+#include "agent/identity.hpp"
 #include "agent/modules.hpp"
 #include "agent/small_file.hpp"
 #include "agent/transport.hpp"
@@ -69,6 +71,17 @@ bool exists(const char* path) {
     return ::access(path, F_OK) == 0;
 }
 
+/// The kernel command line has it.
+bool hasWord(std::string_view wanted) {
+    std::istringstream words(readSmallFile("/proc/cmdline", 4096).value_or(""));
+    for (std::string word; words >> word;) {
+        if (word == wanted) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void link(const char* target, const char* path) {
     static_cast<void>(!::symlink(target, path));
 }
@@ -80,30 +93,6 @@ void bringUpLoopback() {
     if (socket && ::ioctl(socket.get(), SIOCGIFFLAGS, &request) == 0) {
         request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
         ::ioctl(socket.get(), SIOCSIFFLAGS, &request);
-    }
-}
-
-void makeMachineId() {
-    struct stat info {};
-    if (::stat("/etc/machine-id", &info) == 0 && info.st_size > 0) {
-        return;
-    }
-    std::array<unsigned char, 16> bytes{};
-    if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-        return;
-    }
-    bytes[6] = static_cast<unsigned char>((bytes[6] & 0x0F) | 0x40); // it is to read as a random UUID
-    bytes[8] = static_cast<unsigned char>((bytes[8] & 0x3F) | 0x80);
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    std::string text;
-    for (const unsigned char byte : bytes) {
-        text += kDigits[byte >> 4];
-        text += kDigits[byte & 0x0F];
-    }
-    text += '\n';
-    const UniqueFd file(::open("/etc/machine-id", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0444));
-    if (file) {
-        static_cast<void>(!::write(file.get(), text.data(), text.size()));
     }
 }
 
@@ -120,21 +109,6 @@ void loadModulesOf(std::string_view word) {
         }
     }
     lateModules() = std::move(others);
-}
-
-/// A home from /etc/skel. Only when there is none: what lies there is the user's.
-void makeHome(const Account& account) {
-    struct stat info {};
-    if (::lstat(account.home.c_str(), &info) == 0 || ::mkdir(account.home.c_str(), 0700) != 0) {
-        return;
-    }
-    std::error_code ignored;
-    fs::copy("/etc/skel", account.home, fs::copy_options::recursive | fs::copy_options::copy_symlinks, ignored);
-    // Not a range: its ++ throws, and this is the first process.
-    for (fs::recursive_directory_iterator at(account.home, ignored); at != fs::end(at); at.increment(ignored)) {
-        static_cast<void>(!::lchown(at->path().c_str(), account.uid, account.gid));
-    }
-    static_cast<void>(!::chown(account.home.c_str(), account.uid, account.gid));
 }
 
 /// /tmp is on the system disk (bounded by it, and no memory), so a standalone domain's has to be emptied.
@@ -194,13 +168,7 @@ Status prepareKernel() {
 }
 
 bool isSelfTest() {
-    std::istringstream words(readSmallFile("/proc/cmdline", 4096).value_or(""));
-    for (std::string word; words >> word;) {
-        if (word == "bulkhead.selftest") {
-            return true;
-        }
-    }
-    return false;
+    return hasWord("bulkhead.selftest");
 }
 
 bool handsOver() {
@@ -214,9 +182,8 @@ Status enterSystem() {
     if (auto done = mountAt(kSystemDisk, kNewRoot, "ext4", MS_NOATIME); !done) {
         return done;
     }
-    if (exists(kHomeDisk)) {
-        const std::string home = std::string(kNewRoot) + "/home";
-        if (auto done = mountAt(kHomeDisk, home.c_str(), "ext4", MS_NOATIME | MS_NOSUID | MS_NODEV); !done) {
+    if (exists(kHomeDisk) && !hasWord("bulkhead.image")) {
+        if (auto done = mountHome(kHomeDisk, std::string(kNewRoot) + "/home"); !done) {
             return done;
         }
     }
@@ -266,7 +233,9 @@ Status prepareSystem() {
     constexpr std::string_view kHostName = "domain";
     static_cast<void>(!::sethostname(kHostName.data(), kHostName.size()));
     bringUpLoopback();
-    makeMachineId();
+    if (!hasMachineId()) {
+        makeMachineId();
+    }
     emptyTmp();
     if (const auto user = systemAccount("user")) {
         makeHome(*user);
@@ -275,7 +244,9 @@ Status prepareSystem() {
 }
 
 Status handOver() {
-    makeMachineId();
+    if (!hasMachineId()) {
+        makeMachineId();
+    }
     emptyTmp();
     if (const auto user = systemAccount("user")) {
         makeHome(*user);

@@ -30,7 +30,9 @@ struct Connections::Peer {
         : loop(owner.m_services.loop)
         , agent(loop, owner.m_services.system, owner.m_token, owner.m_services.random, owner.m_services.onReady,
                 owner.m_services.bridge)
-        , link(loop, std::move(transport), agent.session(), [this] { hasEnded = true; }) {}
+        , link(loop, std::move(transport), agent.session(), [this] { hasEnded = true; }) {
+        agent.session().setTokenSource(owner.m_services.tokenSource);
+    }
     ~Peer() {
         loop.cancel(deadline);
         agent.dropAll();

@@ -32,6 +32,7 @@ public:
         protocol::RandomSource random;
         std::function<void()> onReady;                       ///< each time that the host has proved itself
         std::function<void(const std::string& text)> report; ///< a line for the guest's log; already rate-limited
+        protocol::Session::TokenSource tokenSource;          ///< may be none
         SessionBridge* bridge = nullptr;                     ///< none: there can be no graphical session
     };
 

@@ -10,8 +10,14 @@
 namespace bulkhead::agent {
 namespace {
 
-constexpr std::array kFeatures{
-    "exec", "pty", "status", "shutdown", "set-clock", protocol::kFeatureCloseOutput, protocol::kFeatureSession};
+constexpr std::array kFeatures{"exec",
+                               "pty",
+                               "status",
+                               "shutdown",
+                               "set-clock",
+                               protocol::kFeatureCloseOutput,
+                               protocol::kFeatureSession,
+                               protocol::kFeatureImage};
 constexpr std::size_t kMaxUnanswered = 16;
 constexpr std::chrono::milliseconds kMaxGrace{60'000};
 
@@ -48,6 +54,12 @@ bool ControlStream::handle(const std::string& message) {
         break;
     case Request::kSetClock:
         reply.set_error_number(m_system.setClock(request.set_clock().realtime_ns()));
+        break;
+    case Request::kQuiesce:
+        reply.set_error_number(m_system.quiesce());
+        break;
+    case Request::kRejuvenate:
+        reply.set_error_number(m_system.rejuvenate(request.rejuvenate()));
         break;
     case Request::kPing:
     case Request::kShutdown:

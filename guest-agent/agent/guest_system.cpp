@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/guest_system.hpp"
 
+#include "agent/accounts.hpp"
+#include "agent/home.hpp"
+#include "agent/identity.hpp"
+#include "agent/small_file.hpp"
+#include "protocol/limits.hpp"
+
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <filesystem>
+#include <string>
+#include <string_view>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/wait.h>
@@ -36,7 +45,58 @@ bool reapAll(std::chrono::milliseconds limit) {
     }
 }
 
+/// A process of this name runs (of its first 15 letters, as the kernel keeps them).
+bool isRunning(std::string_view name) {
+    std::error_code none;
+    for (std::filesystem::directory_iterator at("/proc", none); !none && at != std::filesystem::end(at);
+         at.increment(none)) {
+        const std::string entry = at->path().filename().string();
+        if (entry.find_first_not_of("0123456789") == std::string::npos &&
+            readSmallFile("/proc/" + entry + "/comm", 64) == std::string(name) + "\n") {
+            return true;
+        }
+    }
+    return false;
+}
+
 } // namespace
+
+int GuestSystem::quiesce() {
+    const auto time = parseProcessorTime(readSmallFile("/proc/stat", std::size_t{256} * 1024).value_or(""));
+    if (!time || !m_idleness.look(*time, std::chrono::steady_clock::now())) {
+        return EAGAIN;
+    }
+    ::sync();
+    return 0;
+}
+
+int UnitSystem::quiesce() {
+    return isRunning("bulkhead-sessio") ? GuestSystem::quiesce() : EAGAIN;
+}
+
+int GuestSystem::rejuvenate(const RejuvenateRequest& request) {
+    if (request.entropy().size() < protocol::kMinEntropy || request.entropy().size() > protocol::kMaxEntropy) {
+        return EINVAL;
+    }
+    if (const int why = mixEntropy(request.entropy()); why != 0) {
+        return why;
+    }
+    if (const int why = setClock(request.realtime_ns()); why != 0) {
+        return why;
+    }
+    makeMachineId();
+    makeBootId();
+    if (request.mount_home()) {
+        if (const auto taken = takeHomeAnew(); !taken) {
+            writeKernelFile("/dev/kmsg", "<3>bulkhead-agent: " + taken.error().message + "\n");
+            return EIO;
+        }
+        if (const auto user = systemAccount("user")) {
+            makeHome(*user);
+        }
+    }
+    return 0;
+}
 
 int GuestSystem::setClock(std::int64_t realtimeNs) {
     constexpr std::int64_t kSecond = 1'000'000'000;

@@ -54,6 +54,8 @@ class ProcessSystem final : public System {
 public:
     [[nodiscard]] bool canChangeAccount() const override { return false; }
     int setClock(std::int64_t) override { return EPERM; }
+    int quiesce() override { return 0; }
+    int rejuvenate(const RejuvenateRequest&) override { return EPERM; }
     void powerOff(std::chrono::milliseconds) override {}
 };
 
@@ -71,6 +73,7 @@ struct Duties {
     System& system;
     std::function<void()> lateWork;                 ///< once, when the first session has got its first answers
     std::function<void(const std::string&)> report; ///< lines for whoever looks into the guest
+    protocol::Session::TokenSource tokenSource;     ///< where the host has put its token for this machine
 };
 
 /// Where bulkhead-session connects: of a machine in its usual place, for the domain's user; of an ordinary process
@@ -107,6 +110,7 @@ std::optional<std::chrono::milliseconds> serve(boot::Channel channel, bool isSer
                               }
                           },
                       .report = duties.report,
+                      .tokenSource = duties.tokenSource,
                       .bridge = bridge ? &*bridge : nullptr},
                      token);
     if (auto* const listener = std::get_if<Listener>(&channel)) {
@@ -163,7 +167,7 @@ int runAsProcess(Result<boot::Channel> channel, const std::string& tokenFile) {
         return 2;
     }
     ProcessSystem system;
-    serve(std::move(*channel), false, *token, {.system = system, .lateWork = [] {}, .report = say});
+    serve(std::move(*channel), false, *token, {.system = system, .lateWork = [] {}, .report = say, .tokenSource = {}});
     return 0;
 }
 
@@ -204,10 +208,15 @@ template <typename Machine> [[noreturn]] void serveMachine(const std::function<v
     // With the kernel's time stamp, for whoever measures a start (dmesg).
     writeKernelFile("/dev/kmsg", "<6>bulkhead-agent: listens\n");
     Machine system;
-    const auto grace = serve(std::move(*channel), true, *token,
-                             {.system = system, .lateWork = lateWork, .report = [](const std::string& text) {
-                                  writeKernelFile("/dev/kmsg", "<4>bulkhead-agent: " + text + "\n");
-                              }});
+    const auto grace = serve(
+        std::move(*channel), true, *token,
+        {.system = system,
+         .lateWork = lateWork,
+         .report = [](const std::string& text) { writeKernelFile("/dev/kmsg", "<4>bulkhead-agent: " + text + "\n"); },
+         .tokenSource = []() -> std::optional<protocol::Token> {
+             const auto now = boot::readToken();
+             return now ? std::optional(*now) : std::nullopt;
+         }});
     ::explicit_bzero(token->data(), token->size());
     system.powerOff(grace.value_or(std::chrono::milliseconds(0)));
     ::_exit(0);

@@ -18,6 +18,10 @@ public:
     [[nodiscard]] virtual bool canChangeAccount() const = 0;
     /// 0 or an errno.
     virtual int setClock(std::int64_t realtimeNs) = 0;
+    /// Writes everything to the disks. 0, or an errno: EAGAIN while the machine is busy with its start.
+    virtual int quiesce() = 0;
+    /// Makes this machine another one than those that were begun from the same memory image. 0 or an errno.
+    virtual int rejuvenate(const RejuvenateRequest& request) = 0;
     /// Ends everything. Returns only where there is no machine to power off.
     virtual void powerOff(std::chrono::milliseconds grace) = 0;
 };

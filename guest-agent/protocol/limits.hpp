@@ -34,6 +34,11 @@ constexpr std::size_t kMaxFeatureName = 64;
 constexpr const char* kFeatureCloseOutput = "close-output";
 constexpr const char* kFeatureSession = "session"; ///< takes a stream of kind session
 
+constexpr const char* kFeatureImage = "image"; ///< takes QuiesceRequest and RejuvenateRequest
+
+constexpr std::size_t kMinEntropy = 32;
+constexpr std::size_t kMaxEntropy = 512;
+
 /// AF_VSOCK port on which the agent listens.
 constexpr std::uint32_t kVsockPort = 1914;
 /// Name of the virtio-serial port.

@@ -48,6 +48,7 @@ public:
         , m_events(events)
         , m_scanner(role == Role::Host ? handshake::kGuestMagic : handshake::kHostMagic) {}
 
+    void setTokenSource(TokenSource source) { m_tokenSource = std::move(source); }
     void start();
     Violation feed(std::span<const std::byte> bytes);
     [[nodiscard]] Violation violation() const { return m_violation; }
@@ -67,6 +68,7 @@ public:
 private:
     // Handshake
     bool takeReset(handshake::PacketView packet);
+    std::optional<Nonce> checkReset(handshake::PacketView packet);
     bool takeAnswer(handshake::PacketView packet);
     void takeConfirm(std::span<const std::byte> bytes);
     std::size_t takeRepeatedAnswer(std::span<const std::byte> bytes);
@@ -90,7 +92,8 @@ private:
     void violate(Violation violation);
 
     const Role m_role;
-    const Token m_token;
+    Token m_token;
+    TokenSource m_tokenSource;
     const RandomSource m_random;
     SessionEvents& m_events;
     Phase m_phase = Phase::Idle;
@@ -169,8 +172,19 @@ void Session::Impl::dropStreams() {
     m_pingsUnanswered = 0;
 }
 
+std::optional<Nonce> Session::Impl::checkReset(handshake::PacketView packet) {
+    auto host = handshake::checkReset(m_token, packet);
+    if (!host && m_tokenSource) {
+        if (const auto other = m_tokenSource(); other && *other != m_token) {
+            m_token = *other;
+            host = handshake::checkReset(m_token, packet);
+        }
+    }
+    return host;
+}
+
 bool Session::Impl::takeReset(handshake::PacketView packet) {
-    const auto host = handshake::checkReset(m_token, packet);
+    const auto host = checkReset(packet);
     if (!host) {
         return false;
     }
@@ -577,6 +591,9 @@ Session::Session(Role role, const Token& token, RandomSource random, SessionEven
     : m_impl(std::make_unique<Impl>(role, token, std::move(random), events)) {}
 Session::~Session() = default;
 
+void Session::setTokenSource(TokenSource source) {
+    m_impl->setTokenSource(std::move(source));
+}
 void Session::start() {
     m_impl->start();
 }

@@ -77,6 +77,12 @@ public:
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
+    /// Guest only: where to look for another token when a reset does not prove the one we have. A machine that was
+    /// begun from a memory image holds the token of the machine that the image was taken of; its own is where the host
+    /// put it. None: there is no other.
+    using TokenSource = std::function<std::optional<Token>()>;
+    void setTokenSource(TokenSource source);
+
     /// Host only: sends the in-band reset and begins the challenge. Called before any feed(), and again from time to
     /// time until isReady(): the guest may have no reader yet. Each further call sends the same reset once more, unless
     /// the last one still waits in pendingOutput().

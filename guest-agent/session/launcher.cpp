@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/syscall.h>
@@ -16,6 +17,10 @@ namespace {
 
 [[noreturn]] void becomeProgram(char* const* argv, int report) {
     ::setsid();
+    // Not where we began: in a machine that was begun from a memory image the home was mounted over that since.
+    if (const char* const home = std::getenv("HOME"); home == nullptr || ::chdir(home) != 0) {
+        static_cast<void>(!::chdir("/"));
+    }
     // What we ignore, a program must not.
     for (const int number : {SIGPIPE, SIGCHLD, SIGTERM, SIGINT, SIGHUP}) {
         std::signal(number, SIG_DFL);

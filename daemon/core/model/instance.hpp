@@ -52,6 +52,10 @@ struct InstanceSpec {
     std::optional<Disk> home; ///< vdb
     std::filesystem::path kernel;
     std::filesystem::path initrd;
+    /// The guest begins with this memory and stands still until Machines::load(); none: it boots.
+    std::optional<std::filesystem::path> memoryImage;
+    /// It boots in order to be captured: its agent leaves the home disk alone.
+    bool isForImage = false;
     std::filesystem::path tokenFile; ///< 32 bytes, readable by `emulatorUid` only; given to the guest by fw_cfg
     Transport transport = Transport::VirtioSerial;
     std::filesystem::path agentSocket; ///< VirtioSerial: libvirt makes it; the daemon connects

@@ -41,6 +41,12 @@ struct GuestLinkSpec {
     uid_t channelUid = 0; ///< the channel process runs as this
 };
 
+/// What makes a guest that was begun from a memory image another one than its siblings.
+struct Rejuvenation {
+    /// The image was taken before the home disk was mounted.
+    bool mountsHome = false;
+};
+
 /// The daemon's side of the bulkhead-channel processes, one per running instance. Thread-safe; calls block.
 class GuestLinks {
 public:
@@ -59,6 +65,11 @@ public:
     virtual Result<GuestStatus> status(const InstanceId& instance) = 0;
     /// Asks the guest to power off; returns when it has said yes, not when it is off.
     virtual Status shutdown(const InstanceId& instance, std::chrono::milliseconds grace) = 0;
+    /// Has the guest write everything to its disks, before its memory is captured. Busy: it has not come to rest since
+    /// its start.
+    virtual Status quiesce(const InstanceId& instance) = 0;
+    /// New random numbers, clock and identity, in a guest that was begun from a memory image; before any program runs.
+    virtual Status rejuvenate(const InstanceId& instance, const Rejuvenation& how) = 0;
     /// Ends the channel process; its streams end. No event follows. Success when there is none. Not
     /// while an open() or reopen() of the instance is under way.
     virtual void close(const InstanceId& instance) = 0;

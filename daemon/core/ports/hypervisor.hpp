@@ -25,7 +25,8 @@ struct ObservedInstance {
 class Hypervisor {
 public:
     virtual ~Hypervisor() = default;
-    /// Starts a transient domain; when this returns the emulator runs. Gives its process id.
+    /// Starts a transient domain; when this returns the emulator runs (one with a memory image waits for
+    /// Machines::load()). Gives its process id.
     virtual Result<pid_t> start(const InstanceSpec& spec) = 0;
     /// Cuts the power. Success means that no process of the emulator is left; an instance that does not exist is
     /// success.

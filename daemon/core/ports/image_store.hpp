@@ -41,6 +41,8 @@ struct InstancePlan {
     std::string templateVersion;
     /// The domain whose kept home is claimed; none: a fresh home that goes with the instance.
     std::optional<DomainId> keptHome;
+    /// What the system disk lies above, when that is more than the template's root.img.
+    std::optional<DiskLayer> systemBase;
     Bytes homeSize = 0;
     uid_t emulatorUid = 0;
     GuestToken token{};

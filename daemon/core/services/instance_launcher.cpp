@@ -28,6 +28,9 @@ std::chrono::milliseconds bootTimeout(Acceleration acceleration) {
     return 180s;
 }
 
+/// A guest that has booted already answers within a second, if at all; the rest is for a busy machine.
+constexpr std::chrono::milliseconds kWarmTimeout = 20s;
+
 GuestToken randomToken() {
     GuestToken token{};
     if (::getrandom(token.data(), token.size(), 0) != static_cast<ssize_t>(token.size())) {
@@ -46,7 +49,14 @@ struct InstanceLauncher::Plan {
     std::filesystem::path kernel;
     std::filesystem::path initrd;
     std::optional<DomainId> keptHome;
-    std::string domainName;
+    std::optional<WarmImage> image; ///< to begin from
+    bool isForImage = false;
+    bool hasLoaded = false; ///< the image has been given to the emulator: from there on a failure may be the image's
+};
+
+struct InstanceLauncher::Started {
+    InstanceFiles files;
+    pid_t emulator = 0;
 };
 
 InstanceLauncher::InstanceLauncher(Ports ports, TemplateService& templates, UidLeases& leases, CidLeases& cids,
@@ -62,8 +72,8 @@ std::optional<DomainId> InstanceLauncher::keptHomeOf(const DomainEntry& domain) 
     return domain.record.kind == DomainKind::Disposable ? std::nullopt : std::optional(domain.record.id);
 }
 
-Result<InstanceLauncher::Plan> InstanceLauncher::plan(const DomainEntry& domain) {
-    const auto info = m_templates.find(domain.definition.templateName);
+Result<InstanceLauncher::Plan> InstanceLauncher::plan(const DomainDefinition& definition) {
+    const auto info = m_templates.find(definition.templateName);
     if (!info) {
         return fail(info.error());
     }
@@ -72,7 +82,7 @@ Result<InstanceLauncher::Plan> InstanceLauncher::plan(const DomainEntry& domain)
                                                "\" has not been built yet; run: sudo bulkhead template build " +
                                                info->definition.name);
     }
-    const std::string sizeName = domain.definition.size.empty() ? info->definition.defaultSize : domain.definition.size;
+    const std::string sizeName = definition.size.empty() ? info->definition.defaultSize : definition.size;
     const auto size = info->definition.sizes.find(sizeName);
     if (size == info->definition.sizes.end()) {
         std::string names;
@@ -92,7 +102,6 @@ Result<InstanceLauncher::Plan> InstanceLauncher::plan(const DomainEntry& domain)
 
     Plan plan;
     plan.record.id = randomId<InstanceId>();
-    plan.record.domain = domain.record.id;
     plan.record.templateVersion = info->installed->version;
     plan.record.size = sizeName;
     plan.record.heads = info->installed->heads;
@@ -101,13 +110,10 @@ Result<InstanceLauncher::Plan> InstanceLauncher::plan(const DomainEntry& domain)
     plan.vcpus = size->second.vcpus;
     plan.kernel = info->installed->directory / "vmlinuz";
     plan.initrd = info->installed->directory / "initrd.img";
-    plan.keptHome = keptHomeOf(domain);
-    plan.domainName = domain.record.name;
     plan.files.instance = plan.record.id;
     plan.files.templateName = info->definition.name;
     plan.files.templateVersion = info->installed->version;
-    plan.files.keptHome = plan.keptHome;
-    plan.files.homeSize = domain.definition.homeSize.value_or(info->definition.homeSize);
+    plan.files.homeSize = definition.homeSize.value_or(info->definition.homeSize);
     plan.files.token = randomToken();
     return plan;
 }
@@ -141,20 +147,84 @@ Status InstanceLauncher::chooseTransport(InstanceRecord& record) {
     return {};
 }
 
-Status InstanceLauncher::launch(const DomainEntry& domain, const JobContext& job) {
-    job.report("Preparing disks", 0.05);
-    auto planned = plan(domain);
+Result<WarmImageKey> InstanceLauncher::keyOf(const Plan& plan) {
+    const auto machine = m_ports.machines.version(plan.record.acceleration);
+    if (!machine) {
+        return fail(machine.error());
+    }
+    return WarmImageKey{.templateName = plan.files.templateName,
+                        .templateVersion = plan.files.templateVersion,
+                        .size = plan.record.size,
+                        .memory = plan.memory,
+                        .vcpus = plan.vcpus,
+                        .heads = plan.record.heads,
+                        .acceleration = plan.record.acceleration,
+                        .transport = plan.record.transport,
+                        .machine = *machine};
+}
+
+Result<WarmImageKey> InstanceLauncher::imageKey(const std::string& templateName, const std::string& size) {
+    auto planned = plan({.templateName = templateName, .size = size});
     if (!planned) {
         return fail(planned.error());
     }
-    Plan& plan = *planned;
-    if (plan.keptHome) {
-        if (auto home = ensureHome(domain, plan.files.homeSize); !home) {
-            return fail(home.error().in("home disk of domain \"" + plan.domainName + "\""));
-        }
+    const auto transport = m_ports.transport.choose();
+    if (!transport) {
+        return fail(transport.error());
     }
+    planned->record.transport = transport->transport;
+    planned->record.acceleration = m_ports.acceleration.determine(planned->kernel, planned->initrd, false).acceleration;
+    return keyOf(*planned);
+}
+
+Result<InstanceLauncher::Launched> InstanceLauncher::launch(const DomainEntry& domain, bool mayUseImage,
+                                                            const JobContext& job) {
+    Launched launched;
+    while (true) {
+        job.report("Preparing disks", 0.05);
+        auto planned = plan(domain.definition);
+        if (!planned) {
+            return fail(planned.error());
+        }
+        Plan& plan = *planned;
+        plan.record.domain = domain.record.id;
+        plan.keptHome = keptHomeOf(domain);
+        plan.files.keptHome = plan.keptHome;
+        if (plan.keptHome) {
+            if (auto home = ensureHome(domain, plan.files.homeSize); !home) {
+                return fail(home.error().in("home disk of domain \"" + domain.record.name + "\""));
+            }
+        }
+        if (auto begun = begin(plan, job); !begun) {
+            return fail(begun.error().in("domain \"" + domain.record.name + "\""));
+        }
+        if (mayUseImage) {
+            if (const auto key = keyOf(plan)) {
+                plan.image = m_ports.images.find(*key);
+            }
+        }
+        const auto started = attempt(plan, job);
+        if (started) {
+            launched.isWarm = plan.image.has_value();
+            return launched;
+        }
+        if (!plan.hasLoaded || job.cancelToken().stop_requested()) {
+            return fail(started.error().in("domain \"" + domain.record.name + "\""));
+        }
+        // A guest that does not come to life is no reason to go without it: it can boot. The image is not tried again.
+        log::warning("a warm image did not bring a guest to life; it is removed, and the domain boots",
+                     {{"DOMAIN", domain.record.id.text()},
+                      {"TEMPLATE", plan.files.templateName},
+                      {"ERROR", started.error().message}});
+        m_ports.images.remove(plan.image->key);
+        launched.imageFailure = started.error();
+        mayUseImage = false;
+    }
+}
+
+Status InstanceLauncher::begin(Plan& plan, const JobContext& /*job*/) {
     if (auto chosen = chooseTransport(plan.record); !chosen) {
-        return fail(chosen.error().in("channel of domain \"" + plan.domainName + "\""));
+        return fail(chosen.error().in("channel"));
     }
     const auto slot = m_leases.lease();
     if (!slot) {
@@ -163,36 +233,46 @@ Status InstanceLauncher::launch(const DomainEntry& domain, const JobContext& job
     plan.record.uidSlot = *slot;
     plan.record.acceleration = m_ports.acceleration.determine(plan.kernel, plan.initrd, false).acceleration;
     plan.files.emulatorUid = UidLeases::emulatorUid(*slot);
-
     // The intent is on disk before the first act, so that the reconciler knows everything that may exist.
     if (auto recorded = m_ports.instances.insert(plan.record); !recorded) {
         m_leases.release(*slot);
         return fail(recorded.error());
     }
     m_table.setInstance(plan.record.domain, plan.record);
-    ScopeGuard undo([&] {
-        if (auto ended = tearDown(plan.record, plan.keptHome); !ended) {
-            // The entry keeps the instance: LifecycleService tries again, and so does the next start of the daemon.
-            log::error("undoing a start failed; it is tried again",
-                       {{"INSTANCE", plan.record.id.text()}, {"ERROR", ended.error().message}});
-            return;
-        }
-        m_table.setInstance(plan.record.domain, std::nullopt);
-    });
-    if (auto booted = boot(plan, job); !booted) {
-        return fail(booted.error().in("domain \"" + plan.domainName + "\""));
-    }
-    plan.record.phase = InstancePhase::Running;
-    if (auto recorded = m_ports.instances.setPhase(plan.record.id, InstancePhase::Running); !recorded) {
-        return fail(recorded.error());
-    }
-    m_table.setInstance(plan.record.domain, plan.record);
-    undo.dismiss();
     return {};
 }
 
-Status InstanceLauncher::boot(const Plan& plan, const JobContext& job) {
-    auto files = m_ports.store.prepareInstance(plan.files);
+void InstanceLauncher::undo(const Plan& plan) {
+    if (auto ended = tearDown(plan.record, plan.keptHome); !ended) {
+        // The entry keeps the instance: LifecycleService tries again, and so does the next start of the daemon.
+        log::error("undoing a start failed; it is tried again",
+                   {{"INSTANCE", plan.record.id.text()}, {"ERROR", ended.error().message}});
+        return;
+    }
+    m_table.setInstance(plan.record.domain, std::nullopt);
+}
+
+Status InstanceLauncher::attempt(Plan& plan, const JobContext& job) {
+    ScopeGuard undoing([&] { undo(plan); });
+    auto booted = plan.image ? beginFromImage(plan, job) : boot(plan, job);
+    if (!booted) {
+        return booted;
+    }
+    plan.record.phase = InstancePhase::Running;
+    if (auto recorded = m_ports.instances.setPhase(plan.record.id, InstancePhase::Running); !recorded) {
+        return recorded;
+    }
+    m_table.setInstance(plan.record.domain, plan.record);
+    undoing.dismiss();
+    return {};
+}
+
+Result<InstanceLauncher::Started> InstanceLauncher::startEmulator(const Plan& plan, const JobContext& job) {
+    InstancePlan wanted = plan.files;
+    if (plan.image) {
+        wanted.systemBase = plan.image->system;
+    }
+    auto files = m_ports.store.prepareInstance(wanted);
     if (!files) {
         return fail(files.error().in("preparing disks"));
     }
@@ -210,6 +290,10 @@ Status InstanceLauncher::boot(const Plan& plan, const JobContext& job) {
     spec.home = files->home;
     spec.kernel = files->kernel;
     spec.initrd = files->initrd;
+    if (plan.image) {
+        spec.memoryImage = plan.image->memory;
+    }
+    spec.isForImage = plan.isForImage;
     spec.tokenFile = files->tokenFile;
     spec.transport = plan.record.transport;
     spec.agentSocket = files->agentSocket;
@@ -223,21 +307,84 @@ Status InstanceLauncher::boot(const Plan& plan, const JobContext& job) {
     if (auto watched = m_monitor.begin(plan.record.id, *pid); !watched) {
         return fail(watched.error());
     }
-    job.report("Booting", 0.3);
+    return Started{std::move(*files), *pid};
+}
+
+Status InstanceLauncher::openLink(const Plan& plan, const Started& started, std::chrono::milliseconds timeout,
+                                  const JobContext& job) {
     GuestLinkSpec link;
     link.instance = plan.record.id;
     link.transport = plan.record.transport;
-    link.agentSocket = files->agentSocket;
+    link.agentSocket = started.files.agentSocket;
     link.cid = plan.record.cid;
     link.token = plan.files.token;
     link.channelUid = UidLeases::channelUid(plan.record.uidSlot);
-    if (auto opened = m_ports.links.open(link, bootTimeout(plan.record.acceleration), job.cancelToken()); !opened) {
-        if (!m_monitor.isAlive(plan.record.id)) {
-            return fail(ErrorCode::GuestFailure, "booting: the emulator ended before the guest's agent answered");
-        }
+    auto opened = m_ports.links.open(link, timeout, job.cancelToken());
+    if (!opened && !m_monitor.isAlive(plan.record.id)) {
+        return fail(ErrorCode::GuestFailure, "the emulator ended before the guest's agent answered");
+    }
+    return opened;
+}
+
+Status InstanceLauncher::boot(const Plan& plan, const JobContext& job) {
+    const auto started = startEmulator(plan, job);
+    if (!started) {
+        return fail(started.error());
+    }
+    job.report("Booting", 0.3);
+    if (auto opened = openLink(plan, *started, bootTimeout(plan.record.acceleration), job); !opened) {
         return fail(opened.error().in("booting"));
     }
     return {};
+}
+
+Status InstanceLauncher::beginFromImage(Plan& plan, const JobContext& job) {
+    const auto started = startEmulator(plan, job);
+    if (!started) {
+        return fail(started.error());
+    }
+    job.report("Starting from the warm image", 0.5);
+    plan.hasLoaded = true;
+    if (auto loaded = m_ports.machines.load(plan.record.id, plan.image->devices); !loaded) {
+        return fail(loaded.error().in("starting from the warm image"));
+    }
+    if (auto opened = openLink(plan, *started, kWarmTimeout, job); !opened) {
+        return fail(opened.error().in("starting from the warm image"));
+    }
+    // Nothing else is asked of the guest before: until then it has its siblings' random numbers, and an old clock.
+    if (auto renewed = m_ports.links.rejuvenate(plan.record.id, {.mountsHome = true}); !renewed) {
+        return fail(renewed.error().in("renewing the guest"));
+    }
+    return {};
+}
+
+Result<InstanceLauncher::ImageSource> InstanceLauncher::bootForImage(const std::string& templateName,
+                                                                     const std::string& size, const JobContext& job) {
+    auto planned = plan({.templateName = templateName, .size = size});
+    if (!planned) {
+        return fail(planned.error());
+    }
+    Plan& plan = *planned;
+    plan.record.domain = randomId<DomainId>();
+    plan.isForImage = true;
+    if (auto begun = begin(plan, job); !begun) {
+        return fail(begun.error());
+    }
+    ScopeGuard undoing([&] { undo(plan); });
+    const auto started = startEmulator(plan, job);
+    if (!started) {
+        return fail(started.error());
+    }
+    job.report("Booting", 0.3);
+    if (auto opened = openLink(plan, *started, bootTimeout(plan.record.acceleration), job); !opened) {
+        return fail(opened.error().in("booting"));
+    }
+    auto key = keyOf(plan);
+    if (!key) {
+        return fail(key.error());
+    }
+    undoing.dismiss();
+    return ImageSource{plan.record, std::move(*key), started->emulator, started->files.system.layers.front().path};
 }
 
 Status InstanceLauncher::tearDown(const InstanceRecord& instance, const std::optional<DomainId>& keptHome) {

@@ -7,6 +7,7 @@
 #include "core/ports/host.hpp"
 #include "core/ports/hypervisor.hpp"
 #include "core/ports/image_store.hpp"
+#include "core/ports/memory_images.hpp"
 #include "core/ports/repositories.hpp"
 #include "core/services/domain_table.hpp"
 #include "core/services/job_service.hpp"
@@ -31,6 +32,8 @@ public:
         InstanceStore& store;
         InstanceRepository& instances;
         GuestLinks& links;
+        Machines& machines;
+        WarmImageStore& images;
         AccelerationProbe& acceleration;
         TransportProbe& transport;
         HostMemory& memory;
@@ -39,9 +42,29 @@ public:
     InstanceLauncher(Ports ports, TemplateService& templates, UidLeases& leases, CidLeases& cids,
                      EmulatorMonitor& monitor, DomainTable& table);
 
-    /// Starts the domain; on success its entry holds the instance, which is recorded as running. Errors name the
-    /// domain, the phase and the resource.
-    Status launch(const DomainEntry& domain, const JobContext& job);
+    /// How it was started.
+    struct Launched {
+        bool isWarm = false; ///< from a warm image
+        /// There was an image, but it did not bring the guest to life, and why. It is out of use; the guest has booted.
+        std::optional<Error> imageFailure;
+    };
+    /// Starts the domain, from a warm image where there is one that fits, unless `mayUseImage` is false; on success its
+    /// entry holds the instance, which is recorded as running. Errors name the domain, the phase and the resource.
+    Result<Launched> launch(const DomainEntry& domain, bool mayUseImage, const JobContext& job);
+
+    /// A guest that has booted in order to be captured. It belongs to no domain, so a daemon that starts ends it.
+    struct ImageSource {
+        InstanceRecord instance;
+        WarmImageKey key;
+        pid_t emulator = 0;
+        std::filesystem::path system; ///< the active layer of its system disk
+    };
+    /// Boots it; its agent has answered. The caller ends it with tearDown().
+    Result<ImageSource> bootForImage(const std::string& templateName, const std::string& size, const JobContext& job);
+    /// What an image of this template and size has to fit, as a start would choose now. `size` may be empty: the
+    /// default one.
+    Result<WarmImageKey> imageKey(const std::string& templateName, const std::string& size);
+
     /// Ends whatever exists of the instance (emulator, channel, files, record, uids). Goes on over errors, gives the
     /// first; what is left then is the reconciler's.
     Status tearDown(const InstanceRecord& instance, const std::optional<DomainId>& keptHome);
@@ -51,10 +74,20 @@ public:
 
 private:
     struct Plan;
-    Result<Plan> plan(const DomainEntry& domain);
+    struct Started;
+    Result<Plan> plan(const DomainDefinition& definition);
     Status ensureHome(const DomainEntry& domain, Bytes size);
     Status chooseTransport(InstanceRecord& record);
+    Result<WarmImageKey> keyOf(const Plan& plan);
+    /// What comes before the first act: transport, uids, acceleration, and the record of the intent.
+    Status begin(Plan& plan, const JobContext& job);
+    void undo(const Plan& plan);
+    /// From a plan to a running instance; a failure is undone.
+    Status attempt(Plan& plan, const JobContext& job);
+    Result<Started> startEmulator(const Plan& plan, const JobContext& job);
     Status boot(const Plan& plan, const JobContext& job);
+    Status beginFromImage(Plan& plan, const JobContext& job);
+    Status openLink(const Plan& plan, const Started& started, std::chrono::milliseconds timeout, const JobContext& job);
 
     Ports m_ports;
     TemplateService& m_templates;

@@ -29,8 +29,18 @@ struct TemplateBuildResult {
     std::string version;
     bool built = false; ///< false: it was up to date
 };
+struct WarmImageResult {
+    std::string size;
+    bool made = false; ///< false: there was one
+};
+struct StartResult {
+    DomainId domain;
+    bool isWarm = false; ///< began from a warm image; false: it booted, or ran already
+    std::string note;    ///< for people, when something is to be said of it
+};
 /// What a job gives back.
-using JobResult = std::variant<std::monostate, DomainId, TemplateBuildResult, std::vector<Finding>>;
+using JobResult =
+    std::variant<std::monostate, DomainId, StartResult, TemplateBuildResult, WarmImageResult, std::vector<Finding>>;
 
 /// A copy of what a job is at one moment; `error` only when it failed or was cancelled.
 struct JobInfo {

@@ -34,7 +34,7 @@ LifecycleService::LifecycleService(DomainTable& table, DomainRepository& domains
 
 // ---- what users ask for --------------------------------------------------------------------------------------------
 
-Result<JobId> LifecycleService::start(const Caller& caller, const DomainId& id) {
+Result<JobId> LifecycleService::start(const Caller& caller, const DomainId& id, bool isCold) {
     const auto entry = m_table.find(id);
     if (!entry || !caller.mayUse(entry->record.owner)) {
         return fail(ErrorCode::NotFound, "no such domain");
@@ -42,12 +42,13 @@ Result<JobId> LifecycleService::start(const Caller& caller, const DomainId& id) 
     if (entry->state == DomainState::Running) {
         return m_jobs.finished("start", caller.uid, id);
     }
-    return m_jobs.begin("start", caller.uid, [this, id](const JobContext& job) { return runStart(id, job); });
+    return m_jobs.begin("start", caller.uid,
+                        [this, id, isCold](const JobContext& job) { return runStart(id, isCold, job); });
 }
 
-Result<JobId> LifecycleService::startDisposable(const Caller& caller, const DomainId& id) {
-    auto job = m_jobs.begin("start-disposable", caller.uid, [this, id](const JobContext& context) {
-        auto started = runStart(id, context);
+Result<JobId> LifecycleService::startDisposable(const Caller& caller, const DomainId& id, bool isCold) {
+    auto job = m_jobs.begin("start-disposable", caller.uid, [this, id, isCold](const JobContext& context) {
+        auto started = runStart(id, isCold, context);
         if (!started) {
             removeDisposable(id, "its start failed");
         }
@@ -59,7 +60,7 @@ Result<JobId> LifecycleService::startDisposable(const Caller& caller, const Doma
     return job;
 }
 
-Result<JobResult> LifecycleService::runStart(const DomainId& id, const JobContext& job) {
+Result<JobResult> LifecycleService::runStart(const DomainId& id, bool isCold, const JobContext& job) {
     // A stop or a clean-up that is under way ends soon; whoever wants a start wants it after that.
     const auto operation = m_table.beginOperation(id, "start", m_patience.busy);
     if (!operation) {
@@ -70,7 +71,7 @@ Result<JobResult> LifecycleService::runStart(const DomainId& id, const JobContex
         return fail(ErrorCode::NotFound, "no such domain");
     }
     if (entry->state == DomainState::Running) {
-        return JobResult(id);
+        return JobResult(StartResult{id, false, {}});
     }
     const std::string name = "domain \"" + entry->record.name + "\"";
     if (entry->record.phase == DomainRecord::Phase::Removing) {
@@ -99,7 +100,8 @@ Result<JobResult> LifecycleService::runStart(const DomainId& id, const JobContex
         const std::lock_guard lock(m_mutex);
         m_starts.erase(id);
     });
-    if (auto launched = m_launcher.launch(*entry, JobContext(cancel.get_token(), job.progress())); !launched) {
+    const auto launched = m_launcher.launch(*entry, !isCold, JobContext(cancel.get_token(), job.progress()));
+    if (!launched) {
         afterFailedStart(id, launched.error());
         return fail(launched.error());
     }
@@ -109,7 +111,12 @@ Result<JobResult> LifecycleService::runStart(const DomainId& id, const JobContex
     if (!entry->record.lastFailure.empty()) {
         rememberFailure(id, {});
     }
-    return JobResult(id);
+    StartResult result{id, launched->isWarm, {}};
+    if (launched->imageFailure) {
+        result.note = "its warm image did not work, so it booted; the image was removed (" +
+                      launched->imageFailure->message + ")";
+    }
+    return JobResult(result);
 }
 
 void LifecycleService::afterFailedStart(const DomainId& id, const Error& error) {

@@ -55,10 +55,11 @@ public:
                      InstanceLauncher& launcher, EmulatorMonitor& monitor, JobService& jobs, Pools pools,
                      Patience patience);
 
-    Result<JobId> start(const Caller& caller, const DomainId& id);
+    /// `isCold`: boots, whatever warm image there is. The job's result: StartResult.
+    Result<JobId> start(const Caller& caller, const DomainId& id, bool isCold);
     Result<JobId> stop(const Caller& caller, const DomainId& id, StopOptions options);
     /// Begins to start a disposable that is in the table already (DomainService::createDisposable).
-    Result<JobId> startDisposable(const Caller& caller, const DomainId& id);
+    Result<JobId> startDisposable(const Caller& caller, const DomainId& id, bool isCold);
     /// Ends the domain's instance now, if there is one; the caller holds the operation.
     Status endInstance(const DomainEntry& entry, StopOptions options);
     /// Removes a disposable (instance, record, entry), soon and until it is done; a start that is under way is
@@ -75,7 +76,7 @@ public:
     void onClientLeft(const std::string& busName);
 
 private:
-    Result<JobResult> runStart(const DomainId& id, const JobContext& job);
+    Result<JobResult> runStart(const DomainId& id, bool isCold, const JobContext& job);
     void handleLostLink(const InstanceId& instance, const LinkLoss& loss);
     Status reconnect(const InstanceId& instance, const LinkLoss& loss);
     Result<JobResult> runStop(const DomainId& id, StopOptions options, const JobContext& job);

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/services/warm_image_service.hpp"
+
+#include "base/log.hpp"
+#include "base/scope_guard.hpp"
+
+#include <condition_variable>
+
+namespace bulkhead::core {
+
+WarmImageService::WarmImageService(Ports ports, InstanceLauncher& launcher, TemplateService& templates,
+                                   JobService& jobs, Patience patience)
+    : m_ports(ports)
+    , m_launcher(launcher)
+    , m_templates(templates)
+    , m_jobs(jobs)
+    , m_patience(patience) {}
+
+Result<JobId> WarmImageService::make(const Caller& caller, const std::string& templateName, const std::string& size,
+                                     bool force) {
+    if (!caller.isRoot()) {
+        return fail(ErrorCode::NotAuthorized,
+                    "making warm images needs root: sudo bulkhead template warm " + templateName);
+    }
+    if (auto info = m_templates.find(templateName); !info) {
+        return fail(info.error());
+    }
+    return m_jobs.begin("warm-image", caller.uid, [this, templateName, size, force](const JobContext& job) {
+        return run(templateName, size, force, job);
+    });
+}
+
+std::vector<WarmImage> WarmImageService::all(const InstalledTemplate& installed) {
+    return m_ports.images.all(installed.name, installed.version);
+}
+
+Result<JobResult> WarmImageService::run(const std::string& templateName, const std::string& size, bool force,
+                                        const JobContext& job) {
+    const std::unique_lock lock(m_making, std::try_to_lock);
+    if (!lock.owns_lock()) {
+        return fail(ErrorCode::Busy, "another warm image is being made; try again after it");
+    }
+    const auto key = m_launcher.imageKey(templateName, size);
+    if (!key) {
+        return fail(key.error());
+    }
+    if (!force && m_ports.images.find(*key)) {
+        return JobResult(WarmImageResult{key->size, false});
+    }
+    const std::string what = "warm image of template \"" + templateName + "\", size \"" + key->size + "\"";
+    const auto source = m_launcher.bootForImage(templateName, key->size, job);
+    if (!source) {
+        return fail(source.error().in(what));
+    }
+    const auto image = capture(*source, job);
+    if (auto ended = m_launcher.tearDown(source->instance, std::nullopt); !ended) {
+        // It stands in a record, so the next start of the daemon tries again.
+        log::error("the guest that was captured could not be ended",
+                   {{"INSTANCE", source->instance.id.text()}, {"ERROR", ended.error().message}});
+    }
+    if (!image) {
+        return fail(image.error().in(what));
+    }
+    log::info("warm image made", {{"TEMPLATE", templateName},
+                                  {"VERSION", image->key.templateVersion},
+                                  {"SIZE", image->key.size},
+                                  {"BYTES", std::to_string(image->sizeOnDisk)}});
+    return JobResult(WarmImageResult{image->key.size, true});
+}
+
+Status WarmImageService::waitForRest(const InstanceId& instance, const JobContext& job) {
+    job.report("Waiting until the guest has come to rest", 0.5);
+    const auto until = std::chrono::steady_clock::now() + m_patience.rest;
+    std::mutex mutex;
+    std::condition_variable_any pause;
+    while (true) {
+        const auto quiet = m_ports.links.quiesce(instance);
+        if (quiet || quiet.error().code != ErrorCode::Busy) {
+            return quiet;
+        }
+        if (std::chrono::steady_clock::now() > until) {
+            return fail(ErrorCode::TimedOut, "the guest did not come to rest after its start");
+        }
+        std::unique_lock lock(mutex);
+        pause.wait_for(lock, job.cancelToken(), m_patience.ask, [] { return false; });
+        if (job.cancelToken().stop_requested()) {
+            return fail(ErrorCode::Cancelled, "cancelled");
+        }
+    }
+}
+
+Result<WarmImage> WarmImageService::capture(const InstanceLauncher::ImageSource& source, const JobContext& job) {
+    const InstanceId& id = source.instance.id;
+    if (auto rested = waitForRest(id, job); !rested) {
+        return fail(rested.error());
+    }
+    const auto folder = m_ports.images.begin(source.key, source.key.memory);
+    if (!folder) {
+        return fail(folder.error());
+    }
+    ScopeGuard undo([&] { m_ports.images.discard(*folder); });
+    // The channel is captured closed: its guest's end then has nothing under way that a child would take for its own.
+    m_ports.links.close(id);
+    job.report("Writing down its memory", 0.7);
+    const auto written = m_ports.machines.pauseAndSave(id, *folder / "devices").and_then([&] {
+        return m_ports.memory.captureWhole(source.emulator, source.key.memory, *folder / "memory");
+    });
+    if (!written) {
+        return fail(written.error());
+    }
+    // With its end the emulator writes what it still has of the disks.
+    if (auto ended = m_ports.hypervisor.destroy(id); !ended) {
+        return fail(ended.error());
+    }
+    job.report("Storing", 0.9);
+    auto image = m_ports.images.publish(source.key, *folder, source.system);
+    if (image) {
+        undo.dismiss();
+    }
+    return image;
+}
+
+} // namespace bulkhead::core

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.hpp"
+#include "core/model/caller.hpp"
+#include "core/ports/guest_links.hpp"
+#include "core/ports/hypervisor.hpp"
+#include "core/ports/memory_images.hpp"
+#include "core/services/instance_launcher.hpp"
+#include "core/services/job_service.hpp"
+#include "core/services/template_service.hpp"
+
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace bulkhead::core {
+
+/// Makes the warm images that starts begin from: boots a template, waits until the guest has come to rest, and writes
+/// down its memory. Thread-safe; one image at a time, since it takes a whole guest.
+class WarmImageService {
+public:
+    struct Ports {
+        Hypervisor& hypervisor;
+        Machines& machines;
+        MemoryCapturer& memory;
+        WarmImageStore& images;
+        GuestLinks& links;
+    };
+    struct Patience {
+        /// How long a guest may take from its agent's answer until it has come to rest.
+        std::chrono::milliseconds rest{std::chrono::minutes(4)};
+        /// Between two questions whether it has.
+        std::chrono::milliseconds ask{std::chrono::seconds(1)};
+    };
+    WarmImageService(Ports ports, InstanceLauncher& launcher, TemplateService& templates, JobService& jobs,
+                     Patience patience);
+
+    /// Begins to make the image that starts of this template and size would use now; root only. An empty `size` is the
+    /// default one. `force`: although there is one. The job's result: WarmImageResult.
+    Result<JobId> make(const Caller& caller, const std::string& templateName, const std::string& size, bool force);
+    /// What there is of an installed template.
+    std::vector<WarmImage> all(const InstalledTemplate& installed);
+
+private:
+    Result<JobResult> run(const std::string& templateName, const std::string& size, bool force, const JobContext& job);
+    Result<WarmImage> capture(const InstanceLauncher::ImageSource& source, const JobContext& job);
+    Status waitForRest(const InstanceId& instance, const JobContext& job);
+
+    Ports m_ports;
+    InstanceLauncher& m_launcher;
+    TemplateService& m_templates;
+    JobService& m_jobs;
+    Patience m_patience;
+    std::mutex m_making;
+};
+
+} // namespace bulkhead::core

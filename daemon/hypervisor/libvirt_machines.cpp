@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hypervisor/libvirt_machines.hpp"
+
+#include "base/escaping.hpp"
+#include "base/unique_fd.hpp"
+#include "hypervisor/domain_xml.hpp"
+#include "hypervisor/libvirt_domain.hpp"
+#include "hypervisor/libvirt_error.hpp"
+
+#include <libvirt/libvirt-qemu.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+namespace bulkhead::hypervisor {
+namespace {
+
+using Json = nlohmann::json;
+using namespace std::chrono_literals;
+
+constexpr std::string_view kDescriptorName = "bulkhead-devices";
+/// Reading the state takes some 20 ms; libvirt is asked no more often than this.
+constexpr auto kPoll = 3ms;
+
+/// One command to the emulator's monitor; gives what it returned. `passed`: a descriptor that goes with it.
+Result<Json> monitor(virDomain* domain, std::string_view command, const Json& arguments, int passed = -1) {
+    const std::string text = Json{{"execute", command}, {"arguments", arguments}}.dump();
+    char* raw = nullptr;
+    unsigned int passedBack = 0;
+    int* descriptors = nullptr;
+    const int done = virDomainQemuMonitorCommandWithFiles(
+        domain, text.c_str(), passed >= 0 ? 1 : 0, passed >= 0 ? &passed : nullptr, &passedBack, &descriptors, &raw, 0);
+    const std::unique_ptr<char, void (*)(void*)> answer(raw, std::free);
+    std::free(descriptors);
+    if (done < 0 || !answer) {
+        return fail(lastLibvirtError(fmt::format("the emulator's monitor refused \"{}\"", command)));
+    }
+    Json said = Json::parse(answer.get(), nullptr, false);
+    if (said.is_discarded() || !said.is_object() || !said.contains("return")) {
+        const Json why = said.is_object() ? said.value("error", Json::object()).value("desc", Json()) : Json();
+        return fail(ErrorCode::HostFailure,
+                    fmt::format("the emulator refused \"{}\": {}", command,
+                                why.is_string() ? escapeUntrusted(why.get<std::string>(), 300) : "no reason given"));
+    }
+    return std::move(said["return"]);
+}
+
+Result<std::string> statusOf(virDomain* domain) {
+    const auto said = monitor(domain, "query-status", Json::object());
+    if (!said) {
+        return fail(said.error());
+    }
+    return said->value("status", std::string());
+}
+
+/// The guest stands still until all of the state is there.
+Status waitUntilLoaded(virDomain* domain, std::chrono::milliseconds patience) {
+    const auto until = std::chrono::steady_clock::now() + patience;
+    while (true) {
+        const auto status = statusOf(domain);
+        if (!status) {
+            return fail(status.error().in("reading the state of the devices"));
+        }
+        if (*status == "paused") {
+            return {};
+        }
+        if (*status != "inmigrate") {
+            return fail(ErrorCode::HostFailure, "the emulator did not take the state of the devices (it says \"" +
+                                                    escapeUntrusted(*status, 40) + "\")");
+        }
+        if (std::chrono::steady_clock::now() > until) {
+            return fail(ErrorCode::TimedOut, "the emulator does not finish reading the state of the devices");
+        }
+        std::this_thread::sleep_for(kPoll); // lint-allow(sleep): libvirt passes on no event for this
+    }
+}
+
+/// The processor's line that tells one model from another.
+std::string processorModel() {
+    std::ifstream info("/proc/cpuinfo");
+    std::string model;
+    std::string flags;
+    for (std::string line; std::getline(info, line) && !line.empty();) {
+        if (line.starts_with("model name")) {
+            model = line.substr(line.find(':') + 1);
+        } else if (line.starts_with("flags")) {
+            flags = line.substr(line.find(':') + 1);
+        }
+    }
+    return model + " /" + flags;
+}
+
+} // namespace
+
+Status LibvirtMachines::load(const InstanceId& id, const std::filesystem::path& devices) {
+    const UniqueFd state(::open(devices.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!state) {
+        return failErrno("cannot open " + devices.string(), errno);
+    }
+    auto connection = m_connection.acquire();
+    if (!connection) {
+        return fail(connection.error());
+    }
+    const auto domain = lookUp(connection->get(), id, "load the memory image of");
+    if (!domain) {
+        return fail(domain.error());
+    }
+    virDomain* const machine = domain->get();
+    if (auto given = monitor(machine, "getfd", {{"fdname", kDescriptorName}}, state.get()); !given) {
+        return fail(given.error());
+    }
+    if (auto begun = monitor(machine, "migrate-incoming", {{"uri", fmt::format("fd:{}", kDescriptorName)}}); !begun) {
+        return fail(begun.error());
+    }
+    if (auto loaded = waitUntilLoaded(machine, m_patience.load); !loaded) {
+        return loaded;
+    }
+    if (virDomainResume(machine) < 0) {
+        return fail(lastLibvirtError(aboutInstance("run", id)));
+    }
+    return {};
+}
+
+Status LibvirtMachines::pauseAndSave(const InstanceId& id, const std::filesystem::path& file) {
+    // For writing only: the emulator looks for a descriptor of the very mode that it wants.
+    const UniqueFd target(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!target) {
+        return failErrno("cannot make " + file.string(), errno);
+    }
+    auto connection = m_connection.acquire();
+    if (!connection) {
+        return fail(connection.error());
+    }
+    const auto domain = lookUp(connection->get(), id, "capture");
+    if (!domain) {
+        return fail(domain.error());
+    }
+    virDomain* const machine = domain->get();
+    if (virDomainSuspend(machine) < 0) {
+        return fail(lastLibvirtError(aboutInstance("pause", id)));
+    }
+    const auto set = monitor(machine, "add-fd", Json::object(), target.get());
+    if (!set) {
+        return fail(set.error());
+    }
+    const Json number = set->value("fdset-id", Json());
+    if (!number.is_number_integer()) {
+        return fail(ErrorCode::HostFailure, "the emulator did not take the file for the state of its devices");
+    }
+    // The name misleads: it works for every guest, and is the one way to the devices without the memory.
+    const auto saved =
+        monitor(machine, "xen-save-devices-state",
+                {{"filename", fmt::format("/dev/fdset/{}", number.get<std::int64_t>())}, {"live", false}});
+    [[maybe_unused]] const auto dropped = monitor(machine, "remove-fd", {{"fdset-id", number}});
+    if (!saved) {
+        return fail(saved.error());
+    }
+    struct stat status {};
+    if (::fsync(target.get()) != 0 || ::fstat(target.get(), &status) != 0) {
+        return failErrno("cannot write " + file.string(), errno);
+    }
+    return status.st_size > 0 ? Status{} : fail(ErrorCode::HostFailure, "the emulator wrote no state of its devices");
+}
+
+Result<std::string> LibvirtMachines::version(core::Acceleration acceleration) {
+    return m_connection.repeatable([acceleration](virConnect* connection) -> Result<std::string> {
+        unsigned long emulator = 0;
+        if (virConnectGetVersion(connection, &emulator) < 0) {
+            return fail(lastLibvirtError("cannot learn the emulator's version"));
+        }
+        std::string text = fmt::format("{} qemu {}", kMachineType, emulator);
+        if (acceleration == core::Acceleration::Kvm) {
+            text += " on" + processorModel();
+        }
+        return text;
+    });
+}
+
+} // namespace bulkhead::hypervisor

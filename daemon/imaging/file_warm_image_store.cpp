@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "imaging/file_warm_image_store.hpp"
+
+#include "base/log.hpp"
+#include "imaging/digest.hpp"
+#include "imaging/sparse_copy.hpp"
+#include "imaging/template_manifest.hpp"
+#include "imaging/warm_manifest.hpp"
+
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+namespace bulkhead::imaging {
+namespace {
+
+constexpr const char* kMemory = "memory";
+constexpr const char* kDevices = "devices";
+constexpr const char* kSystem = "system.qcow2";
+constexpr std::array kParts{kMemory, kDevices, kSystem};
+constexpr Bytes kMostPart = 4096 * kGiB;
+constexpr std::size_t kMostManifest = std::size_t{64} * 1024;
+
+std::string digestOf(const core::WarmImageKey& key) {
+    Digest digest;
+    for (const std::string_view part :
+         {std::string_view(key.templateName), std::string_view(key.templateVersion), std::string_view(key.size),
+          nameOf(key.acceleration), nameOf(key.transport), std::string_view(key.machine)}) {
+        digest.addText(part);
+    }
+    digest.addText(std::to_string(key.memory) + " " + std::to_string(key.vcpus) + " " + std::to_string(key.heads));
+    return digest.finish().substr(0, 32);
+}
+
+} // namespace
+
+Result<std::filesystem::path> FileWarmImageStore::warmFolder(const std::string& name,
+                                                             const std::string& version) const {
+    return m_layout.templateVersion(name, version).map([](std::filesystem::path&& folder) { return folder / "warm"; });
+}
+
+Result<std::filesystem::path> FileWarmImageStore::folderOf(const core::WarmImageKey& key) const {
+    return warmFolder(key.templateName, key.templateVersion).map([&](std::filesystem::path&& folder) {
+        return folder / digestOf(key);
+    });
+}
+
+Result<core::WarmImage> FileWarmImageStore::load(const std::filesystem::path& folder) const {
+    const std::filesystem::path file = folder / kManifestName;
+    const auto text = readSmallFile(file, kMostManifest);
+    if (!text) {
+        return fail(text.error());
+    }
+    auto manifest = readWarmManifest(*text, file.string());
+    if (!manifest) {
+        return fail(manifest.error());
+    }
+    core::WarmImage image{std::move(manifest->key), folder / kMemory,
+                          folder / kDevices,        {folder / kSystem, core::DiskFormat::Qcow2},
+                          manifest->madeAt,         0};
+    for (const char* const name : kParts) {
+        struct stat status {};
+        const auto part = manifest->parts.find(name);
+        // All bytes of it are read when it is made and when it did not bring a guest to life, not at each start.
+        if (part == manifest->parts.end() || ::lstat((folder / name).c_str(), &status) != 0 ||
+            !S_ISREG(status.st_mode) || static_cast<Bytes>(status.st_size) != part->second.size) {
+            return fail(ErrorCode::HostFailure, (folder / name).string() + " is missing or has another size");
+        }
+        image.sizeOnDisk += static_cast<Bytes>(status.st_blocks) * 512;
+    }
+    if (image.key.memory != manifest->parts.at(kMemory).size) {
+        return fail(ErrorCode::HostFailure, file.string() + " is damaged: it does not fit the memory's size");
+    }
+    return image;
+}
+
+std::optional<core::WarmImage> FileWarmImageStore::find(const core::WarmImageKey& key) {
+    const auto folder = folderOf(key);
+    if (!folder || !isThere(*folder)) {
+        return std::nullopt;
+    }
+    auto image = load(*folder);
+    if (!image || image->key != key) {
+        log::warning("a warm image cannot be used",
+                     {{"TEMPLATE", key.templateName},
+                      {"ERROR", image ? folder->string() + " is of another machine" : image.error().message}});
+        return std::nullopt;
+    }
+    return std::move(*image);
+}
+
+std::vector<core::WarmImage> FileWarmImageStore::all(const std::string& templateName,
+                                                     const std::string& templateVersion) {
+    std::vector<core::WarmImage> images;
+    const auto folder = warmFolder(templateName, templateVersion);
+    const auto names = folder ? listFolder(*folder) : Result<std::vector<std::string>>{};
+    if (!folder || !names) {
+        return images;
+    }
+    for (const std::string& name : *names) {
+        if (name.starts_with('.')) {
+            continue;
+        }
+        if (auto image = load(*folder / name)) {
+            images.push_back(std::move(*image));
+        }
+    }
+    return images;
+}
+
+Result<std::filesystem::path> FileWarmImageStore::begin(const core::WarmImageKey& key, Bytes needs) {
+    const auto warm = warmFolder(key.templateName, key.templateVersion);
+    if (!warm) {
+        return fail(warm.error());
+    }
+    if (!isThere(warm->parent_path())) {
+        return fail(ErrorCode::NotFound, "template \"" + key.templateName + "\" version " + key.templateVersion +
+                                             " is not installed any more");
+    }
+    if (auto room = checkSpace(m_space, m_layout.state(), needs, "a warm image of \"" + key.templateName + "\"");
+        !room) {
+        return fail(room.error());
+    }
+    std::filesystem::path folder = *warm / (".new-" + randomUuidText());
+    const Status made = ensureFolder(*warm, m_layout.sharedFolder()).and_then([&] {
+        return makeFolder(folder, m_layout.sharedFolder());
+    });
+    if (!made) {
+        return fail(made.error());
+    }
+    return folder;
+}
+
+Result<core::WarmImage> FileWarmImageStore::publish(const core::WarmImageKey& key, const std::filesystem::path& folder,
+                                                    const std::filesystem::path& system) {
+    if (auto moved = renamePath(system, folder / kSystem); !moved) {
+        return fail(moved.error());
+    }
+    WarmManifest manifest{key, m_clock.now(), {}};
+    for (const char* const name : kParts) {
+        const std::filesystem::path file = folder / name;
+        const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+        if (!fd) {
+            return failErrno("cannot open " + file.string(), errno);
+        }
+        const auto content = contentDigest(fd.get(), name, kMostPart);
+        if (!content) {
+            return fail(content.error());
+        }
+        if (auto given = setAccess(fd.get(), m_layout.sharedFile(), file); !given) {
+            return fail(given.error());
+        }
+        if (auto synced = syncPath(file); !synced) {
+            return fail(synced.error());
+        }
+        manifest.parts.emplace(name, WarmManifest::Part{content->size, content->digest});
+    }
+    if (auto written = writeNewFile(folder / kManifestName, writeWarmManifest(manifest), m_layout.sharedFile(), true);
+        !written) {
+        return fail(written.error());
+    }
+    const auto place = folderOf(key);
+    if (!place) {
+        return fail(place.error());
+    }
+    const std::lock_guard lock(m_publishing);
+    const Status published = syncPath(folder)
+                                 .and_then([&]() -> Status { return isThere(*place) ? removeTree(*place) : Status{}; })
+                                 .and_then([&] { return renamePath(folder, *place); })
+                                 .and_then([&] { return syncPath(place->parent_path()); });
+    if (!published) {
+        return fail(published.error());
+    }
+    return load(*place);
+}
+
+void FileWarmImageStore::discard(const std::filesystem::path& folder) {
+    if (auto removed = removeTree(folder); !removed) {
+        log::warning("an unfinished warm image cannot be removed", {{"ERROR", removed.error().message}});
+    }
+}
+
+void FileWarmImageStore::remove(const core::WarmImageKey& key) {
+    const std::lock_guard lock(m_publishing);
+    const auto folder = folderOf(key);
+    if (!folder || !isThere(*folder)) {
+        return;
+    }
+    // First out of sight. The files live on for the emulators that have them open.
+    const std::filesystem::path going = folder->parent_path() / (".old-" + randomUuidText());
+    if (auto removed = renamePath(*folder, going).and_then([&] { return removeTree(going); }); !removed) {
+        log::warning("a warm image cannot be removed", {{"ERROR", removed.error().message}});
+    }
+}
+
+} // namespace bulkhead::imaging

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ports/host.hpp"
+#include "core/ports/memory_images.hpp"
+#include "imaging/disk_space.hpp"
+#include "imaging/image_layout.hpp"
+
+#include <mutex>
+
+namespace bulkhead::imaging {
+
+/// core::WarmImageStore below the image store:
+///
+///     templates/NAME/VERSION/warm/DIGEST/    0710 root:emulators; DIGEST is of the key
+///       memory, devices, system.qcow2        0440 root:emulators, never changed
+///       manifest.toml                        the key, and of each part its size and content digest
+class FileWarmImageStore final : public core::WarmImageStore {
+public:
+    /// `clock` must outlive this.
+    FileWarmImageStore(ImageLayout layout, core::Clock& clock, SpaceProbe space = fileSystemSpace)
+        : m_layout(std::move(layout))
+        , m_clock(clock)
+        , m_space(std::move(space)) {}
+
+    std::optional<core::WarmImage> find(const core::WarmImageKey& key) override;
+    std::vector<core::WarmImage> all(const std::string& templateName, const std::string& templateVersion) override;
+    Result<std::filesystem::path> begin(const core::WarmImageKey& key, Bytes needs) override;
+    Result<core::WarmImage> publish(const core::WarmImageKey& key, const std::filesystem::path& folder,
+                                    const std::filesystem::path& system) override;
+    void discard(const std::filesystem::path& folder) override;
+    void remove(const core::WarmImageKey& key) override;
+
+private:
+    [[nodiscard]] Result<std::filesystem::path> warmFolder(const std::string& name, const std::string& version) const;
+    [[nodiscard]] Result<std::filesystem::path> folderOf(const core::WarmImageKey& key) const;
+    [[nodiscard]] Result<core::WarmImage> load(const std::filesystem::path& folder) const;
+
+    ImageLayout m_layout;
+    core::Clock& m_clock;
+    SpaceProbe m_space;
+    std::mutex m_publishing;
+};
+
+} // namespace bulkhead::imaging
