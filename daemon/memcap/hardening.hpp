@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+
+#include <sys/types.h>
+
+namespace bulkhead::memcap {
+
+/// Closes all descriptors above `lastFd`: whatever the daemon may have left open by mistake. First thing of all.
+Status closeInherited(int lastFd);
+
+/// Gives up everything but reading the memory of process `emulator`: new privileges, being traced, core files, all
+/// capabilities but CAP_SYS_PTRACE, and all system calls but those of Capturer. Irreversible. Open everything before.
+/// Who has no CAP_SYS_PTRACE goes on without: the kernel then decides as for any process.
+Status giveUpPrivileges(pid_t emulator, Bytes ram);
+
+/// Gives up CAP_SYS_PTRACE too, once the memory has been copied.
+Status giveUpReading();
+
+} // namespace bulkhead::memcap
