@@ -199,7 +199,8 @@ int run(const Settings& settings) noexcept {
                                      .store = templateStore,
                                      .builder = builder,
                                      .acceleration = acceleration,
-                                     .instances = instanceRepository},
+                                     .instances = instanceRepository,
+                                     .events = events},
                                     jobs);
     core::DomainTable table(events);
     core::UidLeases leases;
@@ -233,7 +234,7 @@ int run(const Settings& settings) noexcept {
     link::ChannelProbe channelProbe(transport);
     imaging::DiskProbe diskProbe(settings.stateDirectory);
     imaging::MemoryProbe memoryProbe(memory, definitions);
-    imaging::TemplatesProbe templatesProbe(definitions, templateStore, builder);
+    imaging::TemplatesProbe templatesProbe(definitions, templateStore, builder, clock);
     config::DefinitionsProbe definitionsProbe(definitions);
     config::PolicyProbe policyProbe(settings.configDirectory / "policy.d");
     core::DoctorService doctor(

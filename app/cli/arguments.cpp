@@ -13,6 +13,16 @@
 namespace bulkhead::cli {
 namespace {
 
+constexpr const char* kInstallFooter = R"(Example:
+  sudo bulkhead template install desktop gimp
+
+A new version of the template is built. Domains get it when they start the next time; running ones keep theirs. When the
+build fails, nothing has changed. What was added stands in /etc/bulkhead/templates.d/NAME.d/50-installed.toml.)";
+
+constexpr const char* kUpdateFooter =
+    "A new version is made when Debian has newer packages than the one that there is. Domains get it when they start\n"
+    "the next time; running ones keep theirs (bulkhead domain ls says which could be restarted).";
+
 constexpr const char* kRunFooter = R"(Examples:
   bulkhead run -- npm install                  in a disposable domain, which is gone afterwards
   seq 9 | bulkhead run sort -rn | head -3      pipes work as with ssh
@@ -119,6 +129,8 @@ struct Grammar {
     TemplateListArguments templateList;
     TemplateShowArguments templateShow;
     TemplateBuildArguments templateBuild;
+    TemplateInstallArguments templateInstall;
+    TemplateUpdateArguments templateUpdate;
     DoctorArguments doctor;
 
     CLI::App* runVerb = nullptr;
@@ -237,7 +249,7 @@ struct Grammar {
     }
 
     void addTemplate() {
-        CLI::App* noun = app.add_subcommand("template", "See and build the templates that domains start from");
+        CLI::App* noun = app.add_subcommand("template", "See, build and update the templates that domains start from");
         noun->require_subcommand(0, 1);
 
         CLI::App* verb = addVerb(noun, "ls", "List the templates", templateList.json);
@@ -247,6 +259,18 @@ struct Grammar {
         addText(verb, "NAME", templateBuild.name, "", "The template")->required();
         verb->add_flag("--force", templateBuild.force, "Even when it is up to date");
         verbs.emplace_back(verb, [this] { return Invocation(templateBuild); });
+
+        verb = addVerb(noun, "install", "Add packages to a template for good (root)", templateInstall.json);
+        addText(verb, "NAME", templateInstall.name, "", "The template")->required();
+        verb->add_option("PKG", templateInstall.packages, "Debian packages")->required()->type_name("");
+        verb->footer(kInstallFooter);
+        verbs.emplace_back(verb, [this] { return Invocation(templateInstall); });
+
+        verb = addVerb(noun, "update", "Build a template with today's packages (root)", templateUpdate.json);
+        CLI::Option* one = addText(verb, "NAME", templateUpdate.name, "", "The template");
+        verb->add_flag("--all", templateUpdate.all, "All templates that are built")->excludes(one);
+        verb->footer(kUpdateFooter);
+        verbs.emplace_back(verb, [this] { return Invocation(templateUpdate); });
 
         verb = addVerb(noun, "show", "Show one template", templateShow.json);
         addText(verb, "NAME", templateShow.name, "", "The template")->required();
@@ -381,6 +405,9 @@ std::variant<Invocation, ParseEnd> parse(const std::vector<std::string>& given) 
             if (auto end = completeRun(grammar)) {
                 return *end;
             }
+        }
+        if (verb->get_name() == "update" && grammar.templateUpdate.name.empty() && !grammar.templateUpdate.all) {
+            return mistake(grammar, "name a template, or give --all");
         }
         return invocation();
     }

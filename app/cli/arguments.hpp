@@ -93,6 +93,16 @@ struct TemplateBuildArguments {
     bool force = false;
     bool json = false;
 };
+struct TemplateInstallArguments {
+    std::string name;
+    std::vector<std::string> packages;
+    bool json = false;
+};
+struct TemplateUpdateArguments {
+    std::string name; ///< empty: with `all`
+    bool all = false;
+    bool json = false;
+};
 struct DoctorArguments {
     bool refresh = false;
     bool json = false;
@@ -102,7 +112,8 @@ using Invocation =
     std::variant<RunArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments, DomainStartArguments,
                  DomainStopArguments, DomainRemoveArguments, DomainAppsArguments, DomainLaunchArguments,
                  DomainScreenshotArguments, DomainWindowsArguments, DomainExportArguments, TemplateListArguments,
-                 TemplateShowArguments, TemplateBuildArguments, DoctorArguments>;
+                 TemplateShowArguments, TemplateBuildArguments, TemplateInstallArguments, TemplateUpdateArguments,
+                 DoctorArguments>;
 
 /// A command line that is done once it is read: --help and --version (status 0, `text` for standard output), or a
 /// mistake (status 2, `text` and `hint` for standard error).

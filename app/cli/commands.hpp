@@ -26,6 +26,8 @@ int removeDomain(const DomainRemoveArguments& arguments, Session& session);
 int listTemplates(const TemplateListArguments& arguments, Session& session);
 int showTemplate(const TemplateShowArguments& arguments, Session& session);
 int buildTemplate(const TemplateBuildArguments& arguments, Session& session);
+int installPackages(const TemplateInstallArguments& arguments, Session& session);
+int updateTemplates(const TemplateUpdateArguments& arguments, Session& session);
 
 /// Makes its own session, since a daemon that does not run is one of its findings.
 int doctor(const DoctorArguments& arguments, Interrupts& interrupts);

@@ -91,6 +91,7 @@ DomainInfo domainInfoFrom(const QVariantMap& map) {
     info.acceleration = text("acceleration");
     info.transport = text("transport");
     info.templateVersion = text("template-version");
+    info.updateAvailable = map.value(QStringLiteral("update-available")).toBool();
     info.startedAt = secondsOf(map, QStringLiteral("started-at"));
     info.programs = static_cast<std::uint32_t>(number("execs"));
     return info;
@@ -112,6 +113,7 @@ TemplateInfo templateInfoFrom(const QVariantMap& map) {
     info.version = text("version");
     info.sizeOnDisk = map.value(QStringLiteral("size-on-disk")).toULongLong();
     info.builtAt = secondsOf(map, QStringLiteral("built-at"));
+    info.checkedAt = secondsOf(map, QStringLiteral("checked-at"));
     info.sizes = sizesFrom(map.value(QStringLiteral("sizes")));
     info.defaultSize = text("default-size");
     info.packages = map.value(QStringLiteral("packages")).toStringList();

@@ -44,6 +44,7 @@ struct DomainInfo {
     QString acceleration;
     QString transport;
     QString templateVersion;
+    bool updateAvailable = false;          ///< its template has a newer version: restart to update
     std::optional<std::int64_t> startedAt; ///< seconds since 1970
     std::uint32_t programs = 0;            ///< programs that run in it through us
     bool operator==(const DomainInfo&) const = default;
@@ -74,6 +75,7 @@ struct TemplateInfo {
     QString version;
     std::uint64_t sizeOnDisk = 0;
     std::optional<std::int64_t> builtAt;
+    std::optional<std::int64_t> checkedAt; ///< when its packages were last known to be the newest
     QMap<QString, TemplateSize> sizes;
     QString defaultSize;
     // Only from DescribeTemplate:

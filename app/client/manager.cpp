@@ -88,10 +88,16 @@ void Manager::describeTemplate(const QString& name, Callback<TemplateInfo> done)
              [](const auto& reply) { return templateInfoFrom(reply.value()); });
 }
 
-void Manager::buildTemplate(const QString& name, bool force, Callback<QDBusObjectPath> done) {
+void Manager::buildTemplate(const QString& name, const BuildOptions& build, Callback<QDBusObjectPath> done) {
     QVariantMap options;
-    if (force) {
+    if (build.force) {
         options.insert(QStringLiteral("force"), true);
+    }
+    if (build.update) {
+        options.insert(QStringLiteral("update"), true);
+    }
+    if (!build.packages.isEmpty()) {
+        options.insert(QStringLiteral("packages"), build.packages);
     }
     whenDone(m_proxy->BuildTemplate(name, options), m_proxy.get(), std::move(done), pathOf);
 }

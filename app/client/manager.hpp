@@ -27,6 +27,13 @@ struct DisposableOptions {
     QString size;
 };
 
+/// What Manager::buildTemplate() is for; see the contract.
+struct BuildOptions {
+    bool force = false;
+    bool update = false;
+    QStringList packages;
+};
+
 /// org.bulkhead1.Manager. Every method returns at once and calls back from the event loop. Calls that begin long work
 /// give the path of a job (see JobWatch). One thread.
 class Manager {
@@ -44,7 +51,7 @@ public:
     void startDisposable(const DisposableOptions& options, Callback<QDBusObjectPath> done);
     void listTemplates(Callback<QList<TemplateInfo>> done);
     void describeTemplate(const QString& name, Callback<TemplateInfo> done);
-    void buildTemplate(const QString& name, bool force, Callback<QDBusObjectPath> done);
+    void buildTemplate(const QString& name, const BuildOptions& options, Callback<QDBusObjectPath> done);
     void doctor(bool refresh, Callback<QDBusObjectPath> done);
 
 private:

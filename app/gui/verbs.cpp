@@ -214,7 +214,7 @@ void Verbs::buildTemplate(const QString& name) {
         }
         m_templates.refresh();
     };
-    m_link.manager()->buildTemplate(name, false, [this, name, fail](client::Outcome<QDBusObjectPath> job) {
+    m_link.manager()->buildTemplate(name, {}, [this, name, fail](client::Outcome<QDBusObjectPath> job) {
         if (!job) {
             fail(job.error());
             return;

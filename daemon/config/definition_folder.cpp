@@ -28,9 +28,11 @@ Result<UniqueFd> openFolder(const std::filesystem::path& path) {
     return fd;
 }
 
-Result<UniqueFd> openFolderAt(int parent, const std::string& name, const std::filesystem::path& shownAs, bool make) {
+Result<UniqueFd> openFolderAt(int parent, const std::string& name, const std::filesystem::path& shownAs, bool make,
+                              Readers readers) {
+    const mode_t mode = readers == Readers::Everybody ? 0755 : 0700;
     if (make && ::mkdirat(parent, name.c_str(), 0700) == 0) {
-        if (::fsync(parent) != 0) {
+        if (::fchmodat(parent, name.c_str(), mode, 0) != 0 || ::fsync(parent) != 0) {
             return failErrno("cannot make the folder " + shownAs.string(), errno);
         }
     } else if (make && errno != EEXIST) {
@@ -114,8 +116,8 @@ Result<std::string> readDefinition(int folder, const std::string& name, const st
     return text;
 }
 
-Status writeDefinition(int folder, const std::string& name, const std::filesystem::path& shownAs,
-                       std::string_view text) {
+Status writeDefinition(int folder, const std::string& name, const std::filesystem::path& shownAs, std::string_view text,
+                       Readers readers) {
     const std::string what = "cannot write " + shownAs.string();
     // Begins with a dot, so that a leftover of a crash is never read as a definition; the next save overwrites it.
     const std::string temporary = "." + name + ".new";
@@ -134,7 +136,7 @@ Status writeDefinition(int folder, const std::string& name, const std::filesyste
         }
         text.remove_prefix(written > 0 ? static_cast<std::size_t>(written) : 0);
     }
-    if (::fchmod(fd.get(), 0600) != 0 || ::fsync(fd.get()) != 0) {
+    if (::fchmod(fd.get(), readers == Readers::Everybody ? 0644 : 0600) != 0 || ::fsync(fd.get()) != 0) {
         return failErrno(what, errno);
     }
     if (::renameat(folder, temporary.c_str(), folder, name.c_str()) != 0) {

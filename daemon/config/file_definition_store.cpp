@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <sys/stat.h>
 
@@ -16,6 +17,8 @@ namespace bulkhead::config {
 namespace {
 
 constexpr std::string_view kSuffix = ".toml";
+/// Ours among the drop-ins of a template.
+constexpr std::string_view kAddedFile = "50-installed.toml";
 
 /// Editors leave "work.toml~" and the like; only NAME.toml is a definition.
 std::optional<std::string> definitionName(std::string_view fileName) {
@@ -243,9 +246,103 @@ core::DefinitionStore::LoadedTemplates FileDefinitionStore::loadTemplates() {
             }
             continue;
         }
+        auto problems = addDropIns(*definition);
+        if (!problems.empty()) {
+            // Not the template without them: domains would miss what somebody asked for.
+            std::move(problems.begin(), problems.end(), std::back_inserter(loaded.problems));
+            continue;
+        }
         loaded.templates.push_back(std::move(*definition));
     }
     return loaded;
+}
+
+std::vector<core::DefinitionProblem> FileDefinitionStore::addDropIns(core::TemplateDefinition& definition) const {
+    Found problems;
+    std::map<std::string, std::filesystem::path> fileOf; // the last folder that has the name wins
+    std::map<std::filesystem::path, UniqueFd> folders;
+    for (const std::filesystem::path& folder : m_folders.templates) {
+        const std::filesystem::path path = folder / (definition.name + ".d");
+        auto opened = openFolder(path);
+        if (!opened) {
+            problems.push_back({opened.error(), path, std::nullopt, definition.name});
+            continue;
+        }
+        if (!*opened) {
+            continue;
+        }
+        const auto names = namesIn(opened->get(), path);
+        if (!names) {
+            problems.push_back({names.error(), path, std::nullopt, definition.name});
+            continue;
+        }
+        for (const std::string& name : *names) {
+            if (definitionName(name)) {
+                fileOf[name] = path;
+            }
+        }
+        folders.emplace(path, std::move(*opened));
+    }
+    for (const auto& [fileName, path] : fileOf) {
+        const std::filesystem::path file = path / fileName;
+        const auto text = readDefinition(folders.at(path).get(), fileName, file);
+        if (!text) {
+            problems.push_back({text.error(), file, std::nullopt, definition.name});
+            continue;
+        }
+        auto packages = parseTemplateDropIn(*text, file.string());
+        if (!packages) {
+            for (const Error& error : packages.error()) {
+                problems.push_back({error, file, std::nullopt, definition.name});
+            }
+            continue;
+        }
+        for (const std::string& package : *packages) {
+            if (std::find(definition.packages.begin(), definition.packages.end(), package) ==
+                definition.packages.end()) {
+                definition.packages.push_back(package);
+            }
+        }
+        if (fileName == kAddedFile) {
+            definition.addedPackages = std::move(*packages);
+        }
+    }
+    return problems;
+}
+
+Status FileDefinitionStore::saveAddedPackages(const std::string& templateName,
+                                              const std::vector<std::string>& packages) {
+    if (const Status named = core::checkSimpleName("template", templateName); !named) {
+        return named;
+    }
+    const std::lock_guard lock(m_mutex);
+    const std::filesystem::path& own = m_folders.templates.back();
+    const std::string folderName = templateName + ".d";
+    const std::filesystem::path file = own / folderName / kAddedFile;
+    const std::string text = writeTemplateDropIn(templateName, packages);
+    // What cannot be read back would take the template from everybody.
+    if (const auto readBack = parseTemplateDropIn(text, file.string()); !readBack) {
+        return fail(readBack.error().front());
+    }
+    const bool make = !packages.empty();
+    if (make && ::mkdir(own.c_str(), 0755) != 0 && errno != EEXIST) {
+        return failErrno("cannot make the folder " + own.string(), errno);
+    }
+    const auto parent = openFolder(own);
+    if (!parent) {
+        return fail(parent.error());
+    }
+    if (!*parent) {
+        return {}; // nothing to take away
+    }
+    const auto folder = openFolderAt(parent->get(), folderName, own / folderName, make, Readers::Everybody);
+    if (!folder) {
+        return fail(folder.error());
+    }
+    if (!make) {
+        return *folder ? removeDefinitionFile(folder->get(), std::string(kAddedFile), file) : Status();
+    }
+    return writeDefinition(folder->get(), std::string(kAddedFile), file, text, Readers::Everybody);
 }
 
 } // namespace bulkhead::config

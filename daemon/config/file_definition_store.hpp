@@ -16,7 +16,8 @@ public:
     struct Folders {
         std::filesystem::path adminDomains; ///< /etc/bulkhead/domains.d: NAME.toml
         std::filesystem::path userDomains;  ///< /var/lib/bulkhead/domains: UID/NAME.toml; made at the first save
-        /// A file in a later folder masks the one of the same name in an earlier one, also when it is broken.
+        /// A file in a later folder masks the one of the same name in an earlier one, also when it is broken. So do the
+        /// drop-ins NAME.d/*.toml, which add packages to NAME.toml wherever that lies. We write into the last folder.
         std::vector<std::filesystem::path> templates;
     };
     explicit FileDefinitionStore(Folders folders, UserLookup users = lookUpUser)
@@ -29,12 +30,15 @@ public:
     Result<core::DomainDefinition> save(core::DomainDefinition definition) override;
     Status removeDefinition(const core::DomainDefinition& definition) override;
     LoadedTemplates loadTemplates() override;
+    Status saveAddedPackages(const std::string& templateName, const std::vector<std::string>& packages) override;
 
 private:
     void loadDomainFolder(int folder, const std::filesystem::path& path, std::optional<uid_t> owner,
                           Loaded& loaded) const;
     void loadUserFolders(Loaded& loaded) const;
     [[nodiscard]] std::filesystem::path userFile(const core::DomainDefinition& definition) const;
+    /// Lays the template's drop-ins over the definition; their problems.
+    std::vector<core::DefinitionProblem> addDropIns(core::TemplateDefinition& definition) const;
     /// The owner's folder; not open when it is absent and `make` is not set.
     [[nodiscard]] Result<UniqueFd> openUserFolder(uid_t owner, bool make) const;
 

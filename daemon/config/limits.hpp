@@ -15,5 +15,6 @@ constexpr Bytes kMostDisk = 16 * 1024 * kGiB;
 constexpr Bytes kLeastMemory = 64 * kMiB;
 constexpr Bytes kMostMemory = 1024 * kGiB;
 constexpr unsigned kMostVcpus = 64;
+constexpr std::size_t kMostPackages = 2000;
 
 } // namespace bulkhead::config

@@ -5,6 +5,7 @@
 #include "config/limits.hpp"
 #include "config/nearest_name.hpp"
 #include "config/toml_reader.hpp"
+#include "config/toml_text.hpp"
 
 #include <algorithm>
 
@@ -14,19 +15,6 @@ namespace {
 
 bool isLowerOrDigit(char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-/// These words become arguments of the build tools: a name that begins with "-" or has a "," must not get through.
-Status checkPackage(std::string_view name) {
-    const bool good = name.size() >= 2 && name.size() <= 128 && isLowerOrDigit(name.front()) &&
-                      std::all_of(name.begin(), name.end(),
-                                  [](char c) { return isLowerOrDigit(c) || c == '+' || c == '.' || c == '-'; });
-    if (!good) {
-        return fail(ErrorCode::InvalidArgument,
-                    "\"" + escapeUntrusted(name, 80) +
-                        "\" is not the name of a Debian package (lower-case letters, digits, + . -)");
-    }
-    return {};
 }
 
 Status checkSuite(std::string_view suite) {
@@ -80,6 +68,17 @@ void readSizes(TomlTable& table, core::TemplateDefinition& definition) {
         }
         table.addProblem("default_size", message);
     }
+}
+
+std::vector<std::string> readPackages(TomlTable& table) {
+    auto packages = table.textList("packages", kMostPackages);
+    if (!packages) {
+        return {};
+    }
+    for (const std::string& package : *packages) {
+        table.check("packages", core::checkPackageName(package));
+    }
+    return std::move(*packages);
 }
 
 /// A folder beside the definition, or anywhere by its whole path. Only looked at when the template is built.
@@ -148,14 +147,9 @@ tl::expected<core::TemplateDefinition, Problems> parseTemplateToml(std::string_v
     }
     definition.kernel = requiredText(table, "kernel", "kernel = \"linux-image-cloud-amd64\"");
     if (table.has("kernel")) {
-        table.check("kernel", checkPackage(definition.kernel));
+        table.check("kernel", core::checkPackageName(definition.kernel));
     }
-    if (auto packages = table.textList("packages", 2000)) {
-        for (const std::string& package : *packages) {
-            table.check("packages", checkPackage(package));
-        }
-        definition.packages = std::move(*packages);
-    }
+    definition.packages = readPackages(table);
     readSystem(table, definition);
     definition.systemSize = requiredSize(table, "system_size", kLeastDisk, kMostDisk, "system_size = \"8GiB\"");
     definition.homeSize = requiredSize(table, "home_size", kLeastDisk, kMostDisk, "home_size = \"8GiB\"");
@@ -165,6 +159,33 @@ tl::expected<core::TemplateDefinition, Problems> parseTemplateToml(std::string_v
         return tl::unexpected(document->takeProblems());
     }
     return definition;
+}
+
+tl::expected<std::vector<std::string>, Problems> parseTemplateDropIn(std::string_view text, const std::string& path) {
+    auto document = TomlDocument::parse(text, path);
+    if (!document) {
+        return tl::unexpected(Problems{document.error()});
+    }
+    TomlTable table = document->root();
+    if (!table.has("packages")) {
+        table.addMissing("packages", "packages = [\"git\"]");
+    }
+    auto packages = readPackages(table);
+    table.finish();
+    if (document->hasProblems()) {
+        return tl::unexpected(document->takeProblems());
+    }
+    return packages;
+}
+
+std::string writeTemplateDropIn(const std::string& name, const std::vector<std::string>& packages) {
+    std::string text = "# Written by bulkheadd: what \"bulkhead template install " + name +
+                       "\" has added. Take a line out and run\n# \"bulkhead template build " + name +
+                       "\" to be rid of a package.\npackages = [\n";
+    for (const std::string& package : packages) {
+        text += "    " + tomlQuoted(package) + ",\n";
+    }
+    return text + "]\n";
 }
 
 } // namespace bulkhead::config

@@ -68,7 +68,8 @@ sdbus::ObjectPath jobPath(const JobId& id) {
     return "/org/bulkhead1/jobs/" + id.compact();
 }
 
-Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs) {
+Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs,
+                       const std::optional<std::string>& newestVersion) {
     const auto& definition = entry.definition;
     Options described{{"id", text(entry.record.id.text())},
                       {"name", text(entry.record.name)},
@@ -90,6 +91,8 @@ Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs) {
         described.emplace("acceleration", text(nameOf(entry.instance->acceleration)));
         described.emplace("transport", text(nameOf(entry.instance->transport)));
         described.emplace("template-version", text(entry.instance->templateVersion));
+        described.emplace("update-available",
+                          sdbus::Variant(newestVersion && *newestVersion != entry.instance->templateVersion));
         described.emplace("display", sdbus::Variant(entry.instance->heads > 0));
         described.emplace("started-at", std::int64_t{entry.instance->startedAt});
     }
@@ -113,6 +116,7 @@ Options describeTemplate(const core::TemplateInfo& info, bool isFull) {
         described.emplace("version", text(info.installed->version));
         described.emplace("size-on-disk", std::uint64_t{info.installed->sizeOnDisk});
         described.emplace("built-at", std::int64_t{info.installed->builtAt});
+        described.emplace("checked-at", std::int64_t{info.installed->checkedAt});
     }
     if (isFull) {
         described.emplace("packages", info.definition.packages);

@@ -8,6 +8,7 @@
 #include "dbus/options.hpp"
 
 #include <map>
+#include <optional>
 #include <string>
 
 /// Core values as the dictionaries of the D-Bus contract. Pure.
@@ -16,7 +17,9 @@ namespace bulkhead::dbus {
 sdbus::ObjectPath domainPath(const DomainId& id);
 sdbus::ObjectPath jobPath(const JobId& id);
 
-Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs);
+/// `newestVersion`: what its template would start it with now; none: nothing is built.
+Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs,
+                       const std::optional<std::string>& newestVersion);
 /// `isFull`: with what DescribeTemplate adds.
 Options describeTemplate(const core::TemplateInfo& info, bool isFull);
 /// For DescribeTemplate.

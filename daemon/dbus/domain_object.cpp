@@ -51,7 +51,8 @@ void DomainObject::Describe(sdbus::Result<Options>&& result) {
         caller, std::move(result),
         [&context = m_context, caller, id = m_id]() -> Result<Options> {
             return context.domains.find(caller, id).map([&](const auto& entry) {
-                return describeDomain(entry, context.domains.runningExecs(entry));
+                return describeDomain(entry, context.domains.runningExecs(entry),
+                                      context.templates.newestVersion(entry.definition.templateName));
             });
         },
         [](const auto& reply, const Options& description) { reply.returnResults(description); });

@@ -56,7 +56,8 @@ void ManagerObject::ListDomains(sdbus::Result<Paths>&& result, Options options) 
             Paths paths;
             for (const auto& entry : *entries) {
                 paths.emplace(domainPath(entry.record.id),
-                              describeDomain(entry, m_context.domains.runningExecs(entry)));
+                              describeDomain(entry, m_context.domains.runningExecs(entry),
+                                             m_context.templates.newestVersion(entry.definition.templateName)));
             }
             return paths;
         },
@@ -150,13 +151,16 @@ void ManagerObject::DescribeTemplate(sdbus::Result<Options>&& result, std::strin
 void ManagerObject::BuildTemplate(sdbus::Result<sdbus::ObjectPath>&& result, std::string name, Options options) {
     const auto caller = admit("BuildTemplate");
     OptionReader reader(options);
-    const bool force = reader.flag("force");
+    core::TemplateBuildOptions wanted;
+    wanted.force = reader.flag("force");
+    wanted.update = reader.flag("update");
+    wanted.packages = reader.list("packages");
     if (auto read = reader.finish(); !read) {
         throwError(read.error());
     }
     m_context.answer(
         caller, std::move(result),
-        [this, caller, name, force] { return m_context.templates.build(caller, name, force); }, kSendJobPath);
+        [this, caller, name, wanted] { return m_context.templates.build(caller, name, wanted); }, kSendJobPath);
 }
 
 void ManagerObject::MakeWarmImage(sdbus::Result<sdbus::ObjectPath>&& result, std::string name, Options options) {

@@ -13,6 +13,10 @@ using core::FindingStatus;
 /// A template's build and some running domains fit into this.
 constexpr Bytes kComfortableSpace = 6 * kGiB;
 
+/// By then, Debian has had security updates for a browser.
+constexpr std::int64_t kDay = 24 * 60 * 60;
+constexpr std::int64_t kMostDaysUnchecked = 14;
+
 std::string joined(const std::vector<std::string>& names) {
     std::string text;
     for (const std::string& name : names) {
@@ -93,6 +97,11 @@ std::vector<Finding> TemplatesProbe::examine(bool /*refresh*/) {
             findings.push_back(
                 {"templates", FindingStatus::Warning,
                  "template \"" + definition.name + "\" was built from an older definition, agent or builder", fix});
+        } else if (const std::int64_t days = (m_clock.now() - found->checkedAt) / kDay; days >= kMostDaysUnchecked) {
+            findings.push_back({"templates", FindingStatus::Warning,
+                                "the packages of template \"" + definition.name + "\" are those of " +
+                                    std::to_string(days) + " days ago, without the security updates since",
+                                "sudo bulkhead template update " + definition.name});
         } else {
             ready.push_back(definition.name);
         }

@@ -37,20 +37,24 @@ private:
     core::DefinitionStore& m_definitions;
 };
 
-/// The finding "templates": which are built, which are not or no longer up to date, which files are broken.
+/// The finding "templates": which are built, which are not or no longer up to date, whose packages nobody has looked
+/// after for two weeks, which files are broken.
 class TemplatesProbe final : public core::HostProbe {
 public:
     /// All must outlive this.
-    TemplatesProbe(core::DefinitionStore& definitions, core::TemplateStore& store, core::TemplateBuilder& builder)
+    TemplatesProbe(core::DefinitionStore& definitions, core::TemplateStore& store, core::TemplateBuilder& builder,
+                   core::Clock& clock)
         : m_definitions(definitions)
         , m_store(store)
-        , m_builder(builder) {}
+        , m_builder(builder)
+        , m_clock(clock) {}
     std::vector<core::Finding> examine(bool refresh) override;
 
 private:
     core::DefinitionStore& m_definitions;
     core::TemplateStore& m_store;
     core::TemplateBuilder& m_builder;
+    core::Clock& m_clock;
 };
 
 } // namespace bulkhead::imaging

@@ -27,8 +27,26 @@ struct Artefact {
 constexpr std::size_t kMostManifest = std::size_t{64} * 1024;
 constexpr std::size_t kVersionsKept = 2;
 constexpr Bytes kMostDisk = 16 * 1024 * kGiB;
+constexpr const char* kPackageList = "packages.txt";
+constexpr Bytes kMostPackageList = 16 * kMiB;
 constexpr std::array<Artefact, 4> kArtefacts{
-    {{"root.img", kMostDisk}, {"vmlinuz", 256 * kMiB}, {"initrd.img", 512 * kMiB}, {"packages.txt", 16 * kMiB}}};
+    {{"root.img", kMostDisk}, {"vmlinuz", 256 * kMiB}, {"initrd.img", 512 * kMiB}, {kPackageList, kMostPackageList}}};
+
+/// The folder that a build has left, and the user whose it is.
+struct BuildFolder {
+    UniqueFd fd;
+    uid_t user = 0;
+};
+
+Result<BuildFolder> openBuild(const core::BuiltTemplate& built) {
+    BuildFolder folder{UniqueFd(::open(built.directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)), 0};
+    struct stat status {};
+    if (!folder.fd || ::fstat(folder.fd.get(), &status) != 0) {
+        return failErrno("cannot open the build " + built.directory.string(), errno);
+    }
+    folder.user = status.st_uid;
+    return folder;
+}
 
 struct Source {
     UniqueFd fd;
@@ -163,15 +181,14 @@ Result<core::InstalledTemplate> FileTemplateStore::find(const std::string& name)
 Result<core::InstalledTemplate> FileTemplateStore::copyIn(const core::TemplateDefinition& definition,
                                                           const core::BuiltTemplate& built,
                                                           const std::filesystem::path& target) {
-    const UniqueFd folder(::open(built.directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    struct stat owner {};
-    if (!folder || ::fstat(folder.get(), &owner) != 0) {
-        return failErrno("cannot open the build " + built.directory.string(), errno);
+    const auto folder = openBuild(built);
+    if (!folder) {
+        return fail(folder.error());
     }
     std::array<Source, kArtefacts.size()> sources;
     Bytes needed = 0;
     for (std::size_t i = 0; i < kArtefacts.size(); ++i) {
-        auto source = openArtefact(folder.get(), kArtefacts[i].name, owner.st_uid);
+        auto source = openArtefact(folder->fd.get(), kArtefacts[i].name, folder->user);
         if (!source) {
             return fail(source.error());
         }
@@ -278,11 +295,46 @@ Result<core::InstalledTemplate> FileTemplateStore::install(const core::TemplateD
     if (const auto before = newest(made->name)) {
         made->builtAt = std::max(made->builtAt, before->builtAt + 1);
     }
+    made->checkedAt = made->builtAt;
     if (auto published = publish(*made, temporary); !published) {
         return fail(published.error());
     }
     removeOldVersions(made->name, versionsInUse);
     return made;
+}
+
+Result<bool> FileTemplateStore::confirm(const std::string& name, const core::BuiltTemplate& built) {
+    const std::lock_guard lock(m_installing);
+    auto current = find(name);
+    if (!current) {
+        return current.error().code == ErrorCode::NotFound ? Result<bool>(false) : fail(current.error());
+    }
+    const auto folder = openBuild(built);
+    if (!folder) {
+        return fail(folder.error());
+    }
+    const auto list = openArtefact(folder->fd.get(), kPackageList, folder->user);
+    if (!list) {
+        return fail(list.error());
+    }
+    const auto digest = contentDigest(list->fd.get(), kPackageList, kMostPackageList);
+    if (!digest) {
+        return fail(digest.error());
+    }
+    if (current->definitionHash != built.definitionHash || current->artefacts[kPackageList] != digest->digest) {
+        return false;
+    }
+    current->checkedAt = std::max(current->checkedAt, m_clock.now());
+    const std::filesystem::path temporary = m_layout.templates() / name / (".checked-" + randomUuidText());
+    const std::filesystem::path manifest = current->directory / kManifestName;
+    if (auto written = writeNewFile(temporary, writeManifest(*current), m_layout.sharedFile(), true)
+                           .and_then([&] { return renamePath(temporary, manifest); })
+                           .and_then([&] { return syncPath(current->directory); });
+        !written) {
+        ::unlink(temporary.c_str());
+        return fail(written.error());
+    }
+    return true;
 }
 
 void FileTemplateStore::removeOldVersions(const std::string& name, const VersionsInUse& inUse) const {

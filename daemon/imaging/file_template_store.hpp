@@ -26,6 +26,7 @@ public:
     Result<core::InstalledTemplate> install(const core::TemplateDefinition& definition,
                                             const core::BuiltTemplate& built,
                                             const VersionsInUse& versionsInUse) override;
+    Result<bool> confirm(const std::string& name, const core::BuiltTemplate& built) override;
     /// Of this store and of the instance store alike: everything unfinished. At the daemon's start only.
     Status removeLeftovers() override;
 

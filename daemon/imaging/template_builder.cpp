@@ -187,11 +187,9 @@ process::ProcessSpec ProcessTemplateBuilder::specFor(const core::TemplateDefinit
                                                      const process::Identity& identity) const {
     process::ProcessSpec spec;
     spec.program = m_options.program;
-    spec.arguments = {"--output",      folder.string(),
-                      "--agent",       m_options.agent.string(),
-                      "--suite",       definition.suite,
-                      "--kernel",      definition.kernel,
-                      "--system-size", std::to_string(definition.systemSize)};
+    spec.arguments = {"--output", folder.string(),          "--name",        definition.name,
+                      "--agent",  m_options.agent.string(), "--suite",       definition.suite,
+                      "--kernel", definition.kernel,        "--system-size", std::to_string(definition.systemSize)};
     spec.arguments.insert(spec.arguments.end(), {"--init", std::string(nameOf(definition.init))});
     if (definition.files) {
         spec.arguments.insert(spec.arguments.end(), {"--files", definition.files->string()});

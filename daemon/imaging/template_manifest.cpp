@@ -24,6 +24,7 @@ std::string writeManifest(const core::InstalledTemplate& installed) {
                             {"version", installed.version},
                             {"definition_hash", installed.definitionHash},
                             {"built_at", installed.builtAt},
+                            {"checked_at", installed.checkedAt},
                             {"size_on_disk", static_cast<std::int64_t>(installed.sizeOnDisk)},
                             {"system_size", static_cast<std::int64_t>(installed.systemSize)},
                             {"home_size", static_cast<std::int64_t>(installed.homeSize)},
@@ -69,6 +70,11 @@ Result<core::InstalledTemplate> readManifest(std::string_view text, const std::s
     takeNumber("size_on_disk", installed.sizeOnDisk);
     takeNumber("system_size", installed.systemSize);
     takeNumber("home_size", installed.homeSize);
+    // Not in manifests of before templates could be updated.
+    installed.checkedAt = installed.builtAt;
+    if (table.contains("checked_at")) {
+        takeNumber("checked_at", installed.checkedAt);
+    }
     // Not in manifests of before there were desktops.
     if (table.contains("init")) {
         std::string init;

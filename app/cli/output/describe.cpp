@@ -26,6 +26,10 @@ std::string stateOf(const client::TemplateInfo& info) {
     return !info.built ? "not built" : info.stale ? "definition changed" : "built";
 }
 
+std::string stateOf(const client::DomainInfo& domain) {
+    return text(domain.state) + (domain.updateAvailable ? " (restart to update)" : "");
+}
+
 std::string timeOr(const std::optional<std::int64_t>& seconds) {
     return seconds ? timeText(*seconds) : std::string();
 }
@@ -77,7 +81,7 @@ std::string domainTable(QList<client::DomainInfo> domains, bool withOwner) {
     }
     std::vector<std::vector<std::string>> rows;
     for (const auto& domain : domains) {
-        rows.push_back({text(domain.name), text(domain.state), text(domain.templateName), text(domain.size),
+        rows.push_back({text(domain.name), stateOf(domain), text(domain.templateName), text(domain.size),
                         text(domain.label), text(domain.egress), text(domain.kind)});
         if (withOwner) {
             rows.back().push_back(std::to_string(domain.owner));
@@ -90,7 +94,7 @@ std::string domainText(const client::DomainInfo& domain) {
     const bool running = domain.startedAt.has_value();
     return keyValueText({
         {"Name", text(domain.name)},
-        {"State", text(domain.state)},
+        {"State", stateOf(domain)},
         {"Reason", text(domain.reason)},
         {"Kind", text(domain.kind)},
         {"Template", text(domain.templateName) +

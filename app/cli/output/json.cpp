@@ -49,6 +49,7 @@ Json jsonOf(const client::DomainInfo& domain) {
     json["reason"] = optionalText(domain.reason);
     json["template"] = text(domain.templateName);
     json["template_version"] = optionalText(domain.templateVersion);
+    json["update_available"] = domain.updateAvailable;
     json["size"] = text(domain.size);
     json["memory"] = domain.memory;
     json["vcpus"] = domain.vcpus;
@@ -82,6 +83,7 @@ Json jsonOf(const client::TemplateInfo& info, bool withDetails) {
     json["version"] = optionalText(info.version);
     json["size_on_disk"] = info.sizeOnDisk;
     json["built_at"] = optionalTime(info.builtAt);
+    json["checked_at"] = optionalTime(info.checkedAt);
     json["default_size"] = text(info.defaultSize);
     Json sizes = Json::object();
     for (auto size = info.sizes.cbegin(); size != info.sizes.cend(); ++size) {

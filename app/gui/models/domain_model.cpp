@@ -62,6 +62,12 @@ QString taskInWords(Task task) {
     return {};
 }
 
+/// Its state, and what a restart would change.
+QString wordsOf(const client::DomainInfo& info) {
+    const QString state = stateInWords(info.state);
+    return isRunning(info) && info.updateAvailable ? DomainModel::tr("%1, restart to update").arg(state) : state;
+}
+
 } // namespace
 
 double memoryShare(const DomainModel::Row& row) {
@@ -104,7 +110,7 @@ QVariant DomainModel::data(const QModelIndex& index, int role) const {
     case LabelRole:
         return one.info.label;
     case StateTextRole:
-        return isAwaited(one) ? taskInWords(one.task) : stateInWords(one.info.state);
+        return isAwaited(one) ? taskInWords(one.task) : wordsOf(one.info);
     case IsRunningRole:
         return isRunning(one.info);
     case IsFailedRole:
@@ -123,7 +129,7 @@ QVariant DomainModel::data(const QModelIndex& index, int role) const {
 }
 
 QString DomainModel::accessibleText(const Row& one) const {
-    QStringList parts{tr("%1, %2").arg(shown(one.info.name, 64), stateInWords(one.info.state))};
+    QStringList parts{tr("%1, %2").arg(shown(one.info.name, 64), wordsOf(one.info))};
     parts.append(tr("%1, label %2").arg(kindInWords(one.info.kind), shown(one.info.label, 32)));
     if (memoryShare(one) >= 0) {
         parts.append(tr("memory %1 of %2 used")

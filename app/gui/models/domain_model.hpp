@@ -28,7 +28,7 @@ public:
     enum Role {
         PathRole = Qt::UserRole + 1, ///< QString, the key of a row
         LabelRole,                   ///< QString, name of its label
-        StateTextRole,               ///< QString, state or task in words
+        StateTextRole,               ///< QString, state or task in words; "restart to update", too
         IsRunningRole,               ///< bool
         IsFailedRole,                ///< bool
         IsDisposableRole,            ///< bool

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/bytes.hpp"
+#include "base/result.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -29,17 +30,23 @@ enum class TemplateInit {
 std::string_view nameOf(TemplateInit init);
 std::optional<TemplateInit> templateInitFrom(std::string_view name);
 
+/// Debian's rule for package names: two or more of [a-z0-9+.-], the first a letter or digit. They become arguments of
+/// the build tools, so what begins with "-" or has a "," must not get through. InvalidArgument names the word.
+Status checkPackageName(std::string_view name);
+
 /// More outputs QEMU's virtio-gpu does not have.
 inline constexpr unsigned kMostHeads = 16;
 
 /// The content of resources/templates/NAME.toml (installed to /usr/share/bulkhead/templates.d, overridden by
-/// /etc/bulkhead/templates.d).
+/// /etc/bulkhead/templates.d) with the packages that drop-ins (NAME.d/*.toml beside it) add.
 struct TemplateDefinition {
     std::string name;
     std::string description;
-    std::string suite;  ///< a Debian suite, "bookworm"
-    std::string kernel; ///< a Debian kernel package
-    std::vector<std::string> packages;
+    std::string suite;                 ///< a Debian suite, "bookworm"
+    std::string kernel;                ///< a Debian kernel package
+    std::vector<std::string> packages; ///< those of the drop-ins, too
+    /// Those of them that `template install` has put into a drop-in of its own.
+    std::vector<std::string> addedPackages;
     TemplateInit init = TemplateInit::Agent;
     unsigned heads = 0; ///< outputs of the graphics device; 0: no display at all
     /// A folder whose files are laid over the system; none: no files.
@@ -59,6 +66,7 @@ struct InstalledTemplate {
     std::string version;        ///< lower-case hex: hash over the artefacts' hashes
     std::string definitionHash; ///< hash of everything that the build depends on (definition, agent, builder)
     std::int64_t builtAt = 0;   ///< seconds since the epoch
+    std::int64_t checkedAt = 0; ///< when its packages were last known to be the newest; not before builtAt
     Bytes sizeOnDisk = 0;
     Bytes systemSize = 0;
     Bytes homeSize = 0;

@@ -30,6 +30,9 @@ public:
     using VersionsInUse = std::function<Result<std::vector<std::string>>()>;
     virtual Result<InstalledTemplate> install(const TemplateDefinition& definition, const BuiltTemplate& built,
                                               const VersionsInUse& versionsInUse) = 0;
+    /// True when the newest installed version is of the same definition and has the very same packages: installing
+    /// `built` would gain nothing. From now on that version counts as checked now.
+    virtual Result<bool> confirm(const std::string& name, const BuiltTemplate& built) = 0;
     /// Removes what an interrupted install left.
     virtual Status removeLeftovers() = 0;
 };

@@ -86,6 +86,9 @@ public:
         std::vector<DefinitionProblem> problems;
     };
     virtual LoadedTemplates loadTemplates() = 0;
+    /// Makes TemplateDefinition::addedPackages of the template exactly these, on disk when it returns; none: nothing is
+    /// left of them.
+    virtual Status saveAddedPackages(const std::string& templateName, const std::vector<std::string>& packages) = 0;
 };
 
 } // namespace bulkhead::core

@@ -2,6 +2,7 @@
 #include "core/services/template_service.hpp"
 
 #include "base/log.hpp"
+#include "base/scope_guard.hpp"
 
 #include <algorithm>
 
@@ -29,7 +30,7 @@ Result<TemplateInfo> TemplateService::describe(const TemplateDefinition& definit
 
 Result<std::vector<TemplateInfo>> TemplateService::list() {
     const auto loaded = m_ports.definitions.loadTemplates();
-    const auto installed = m_ports.store.installed();
+    const auto installed = readInstalled();
     if (!installed) {
         return fail(installed.error());
     }
@@ -52,7 +53,7 @@ Result<TemplateInfo> TemplateService::find(const std::string& name) {
     std::string names;
     for (const auto& definition : loaded.templates) {
         if (definition.name == name) {
-            const auto installed = m_ports.store.installed();
+            const auto installed = readInstalled();
             if (!installed) {
                 return fail(installed.error());
             }
@@ -70,18 +71,58 @@ Result<TemplateInfo> TemplateService::find(const std::string& name) {
                 "no template \"" + name + "\"; there are: " + (names.empty() ? std::string("none") : names));
 }
 
-Result<JobId> TemplateService::build(const Caller& caller, const std::string& name, bool force) {
+Result<std::vector<InstalledTemplate>> TemplateService::readInstalled() {
+    auto installed = m_ports.store.installed();
+    if (installed) {
+        std::map<std::string, std::string> newest;
+        for (const auto& one : *installed) {
+            newest.emplace(one.name, one.version);
+        }
+        const std::lock_guard lock(m_newestMutex);
+        m_newest = std::move(newest);
+    }
+    return installed;
+}
+
+std::optional<std::string> TemplateService::newestVersion(const std::string& name) {
+    const auto look = [&]() -> std::optional<std::string> {
+        const auto found = m_newest->find(name);
+        return found == m_newest->end() ? std::nullopt : std::optional(found->second);
+    };
+    {
+        const std::lock_guard lock(m_newestMutex);
+        if (m_newest) {
+            return look();
+        }
+    }
+    if (!readInstalled()) {
+        return std::nullopt; // asked again the next time
+    }
+    const std::lock_guard lock(m_newestMutex);
+    return look();
+}
+
+Result<JobId> TemplateService::build(const Caller& caller, const std::string& name,
+                                     const TemplateBuildOptions& options) {
     if (!caller.isRoot()) {
-        return fail(ErrorCode::NotAuthorized, "building templates needs root: sudo bulkhead template build " + name);
+        const std::string verb = !options.packages.empty() ? "install" : options.update ? "update" : "build";
+        return fail(ErrorCode::NotAuthorized,
+                    "building templates needs root: sudo bulkhead template " + verb + " " + name);
+    }
+    for (const std::string& package : options.packages) {
+        if (auto checked = checkPackageName(package); !checked) {
+            return fail(checked.error());
+        }
     }
     if (auto info = find(name); !info) {
         return fail(info.error());
     }
     return m_jobs.begin("template-build", caller.uid,
-                        [this, name, force](const JobContext& job) { return runBuild(name, force, job); });
+                        [this, name, options](const JobContext& job) { return runBuild(name, options, job); });
 }
 
-Result<JobResult> TemplateService::runBuild(const std::string& name, bool force, const JobContext& job) {
+Result<JobResult> TemplateService::runBuild(const std::string& name, const TemplateBuildOptions& options,
+                                            const JobContext& job) {
     const std::unique_lock lock(m_buildMutex, std::try_to_lock);
     if (!lock.owns_lock()) {
         return fail(ErrorCode::Busy, "another template is being built; try again after it");
@@ -90,27 +131,34 @@ Result<JobResult> TemplateService::runBuild(const std::string& name, bool force,
     if (!info) {
         return fail(info.error());
     }
-    if (info->installed && !info->isStale && !force) {
+    TemplateDefinition wanted = info->definition;
+    for (const std::string& package : options.packages) {
+        if (std::find(wanted.packages.begin(), wanted.packages.end(), package) == wanted.packages.end()) {
+            wanted.packages.push_back(package);
+            wanted.addedPackages.push_back(package);
+        }
+    }
+    const bool isChanged = wanted != info->definition || !info->installed || info->isStale || options.force;
+    if (!isChanged && !options.update) {
         return JobResult(TemplateBuildResult{info->installed->version, false});
     }
-    const auto built = m_ports.builder.build(info->definition, job.progress(), job.cancelToken());
+    const auto built = m_ports.builder.build(wanted, job.progress(), job.cancelToken());
     if (!built) {
-        return fail(built.error().in("building template \"" + name + "\""));
+        const std::string kept = options.packages.empty() ? std::string() : "; nothing was added to it";
+        return fail(built.error().in("building template \"" + name + "\"" + kept));
+    }
+    const ScopeGuard discard([&] { m_ports.builder.discard(*built); });
+    if (!isChanged) {
+        const auto isSame = m_ports.store.confirm(name, *built);
+        if (!isSame) {
+            return fail(isSame.error().in("comparing the packages of template \"" + name + "\""));
+        }
+        if (*isSame) {
+            return JobResult(TemplateBuildResult{info->installed->version, false});
+        }
     }
     job.report("Installing", 0.95);
-    const auto versionsInUse = [this]() -> Result<std::vector<std::string>> {
-        const auto instances = m_ports.instances.all();
-        if (!instances) {
-            return fail(instances.error());
-        }
-        std::vector<std::string> versions;
-        for (const auto& instance : *instances) {
-            versions.push_back(instance.templateVersion);
-        }
-        return versions;
-    };
-    const auto installed = m_ports.store.install(info->definition, *built, versionsInUse);
-    m_ports.builder.discard(*built);
+    const auto installed = install(*info, wanted, *built);
     if (!installed) {
         return fail(installed.error().in("installing template \"" + name + "\""));
     }
@@ -122,6 +170,42 @@ Result<JobResult> TemplateService::runBuild(const std::string& name, bool force,
                                      {"ACCELERATION", nameOf(outcome.acceleration)},
                                      {"REASON", outcome.reason}});
     return JobResult(TemplateBuildResult{installed->version, true});
+}
+
+Result<InstalledTemplate> TemplateService::install(const TemplateInfo& before, const TemplateDefinition& wanted,
+                                                   const BuiltTemplate& built) {
+    const bool isAdding = wanted.addedPackages != before.definition.addedPackages;
+    if (isAdding) {
+        // First: after a crash in between, the next build makes what the definition says; never the other way round.
+        if (auto saved = m_ports.definitions.saveAddedPackages(wanted.name, wanted.addedPackages); !saved) {
+            return fail(saved.error());
+        }
+    }
+    const auto versionsInUse = [this]() -> Result<std::vector<std::string>> {
+        const auto instances = m_ports.instances.all();
+        if (!instances) {
+            return fail(instances.error());
+        }
+        std::vector<std::string> versions;
+        for (const auto& instance : *instances) {
+            versions.push_back(instance.templateVersion);
+        }
+        return versions;
+    };
+    auto installed = m_ports.store.install(wanted, built, versionsInUse);
+    if (!installed && isAdding) {
+        const auto& old = before.definition.addedPackages;
+        if (auto undone = m_ports.definitions.saveAddedPackages(wanted.name, old); !undone) {
+            return fail(installed.error().code, installed.error().message +
+                                                    "; the packages stay in its definition, because " +
+                                                    undone.error().message);
+        }
+    }
+    if (installed) {
+        [[maybe_unused]] const auto remembered = readInstalled();
+        m_ports.events.domainsChanged(); // running ones have something to restart for
+    }
+    return installed;
 }
 
 } // namespace bulkhead::core

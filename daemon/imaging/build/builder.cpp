@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "build/builder.hpp"
 
-#include "build/customize_script.hpp"
 #include "build/initramfs.hpp"
+#include "build/scripts.hpp"
 
 #include <array>
 #include <cerrno>
@@ -20,9 +20,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array kResults{"root.img", "vmlinuz", "initrd.img", "packages.txt", "build.log"};
-/// What every template needs, whatever it asks for: kmod, so that the kernel finds its modules; procps and iproute2 are
-/// left to the template.
-constexpr std::array kAlways{"kmod", "ca-certificates"};
+/// What every template needs, whatever it asks for: kmod, so that the kernel finds its modules; tzdata, so that the
+/// time is told as on the host. procps and iproute2 are left to the template.
+constexpr std::array kAlways{"kmod", "ca-certificates", "tzdata"};
 
 Status writeFile(const fs::path& path, std::string_view contents, fs::perms permissions = fs::perms(0644)) {
     std::ofstream stream(path, std::ios::binary | std::ios::trunc);
@@ -213,7 +213,32 @@ Status Builder::writeOverlay() const {
     if (auto done = writeFile(aptConf / "90bulkhead", conf); !done) {
         return done;
     }
+    if (auto done = writeNotice(); !done) {
+        return done;
+    }
     return addFiles();
+}
+
+/// It comes into the system when all packages are there, so that the build itself does not show it.
+Status Builder::writeNotice() const {
+    if (m_options.name.empty()) {
+        return {};
+    }
+    const fs::path own = m_work / "overlay/usr/lib/bulkhead";
+    const fs::path commands = m_work / "overlay/usr/local/bin";
+    std::error_code error;
+    fs::create_directories(own, error);
+    fs::create_directories(commands, error);
+    if (error) {
+        return failErrno("make " + own.string(), error.value());
+    }
+    constexpr std::string_view kConf = "APT::Update::Pre-Invoke { \"/usr/lib/bulkhead/apt-notice || true\"; };\n"
+                                       "DPkg::Pre-Invoke { \"/usr/lib/bulkhead/apt-notice || true\"; };\n";
+    return writeFile(own / "template", m_options.name + "\n")
+        .and_then([&] { return writeFile(own / "apt-notice", kAptNoticeScript, fs::perms(0755)); })
+        .and_then([&] { return writeFile(commands / "apt", kAptCommandScript, fs::perms(0755)); })
+        .and_then([&] { return writeFile(commands / "apt-get", kAptCommandScript, fs::perms(0755)); })
+        .and_then([&] { return writeFile(m_work / "overlay/etc/apt/apt.conf.d/91bulkhead", kConf); });
 }
 
 Status Builder::addFiles() const {

@@ -37,6 +37,8 @@ private:
     Status makeFileSystem();
     [[nodiscard]] std::vector<std::string> bootstrapArguments() const;
     Status writeOverlay() const;
+    /// What apt says in a domain of where changes belong.
+    Status writeNotice() const;
     /// The template's own files and our programs.
     Status addFiles() const;
     Status runTool(const std::string& program, std::vector<std::string> arguments,

@@ -31,6 +31,17 @@ Status setPath(std::filesystem::path& into, std::string_view option, std::string
     return {};
 }
 
+Status setName(std::string& into, std::string_view value) {
+    const bool isGood = !value.empty() && value.size() <= 31 && value.front() >= 'a' && value.front() <= 'z' &&
+                        std::all_of(value.begin(), value.end(), [](char c) { return isLowerOrDigit(c) || c == '-'; });
+    if (!isGood) {
+        return fail(ErrorCode::InvalidArgument,
+                    "--name: \"" + escapeUntrusted(value, 64) + "\" is no template's name ([a-z][a-z0-9-]{0,30})");
+    }
+    into = value;
+    return {};
+}
+
 Status setPackage(std::string& into, std::string_view option, std::string_view value) {
     if (!isPackageName(value)) {
         return fail(ErrorCode::InvalidArgument, std::string(option) + ": \"" + escapeUntrusted(value, 64) +
@@ -68,6 +79,7 @@ Result<BuildOptions> parseOptions(std::span<char* const> arguments) {
     BuildOptions options;
     std::string ignored;
     const std::map<std::string_view, std::function<Status(std::string_view)>> setters{
+        {"--name", [&](std::string_view v) { return setName(options.name, v); }},
         {"--output", [&](std::string_view v) { return setPath(options.output, "--output", v); }},
         {"--agent", [&](std::string_view v) { return setPath(options.agent, "--agent", v); }},
         {"--suite", [&](std::string_view v) { return setPackage(options.suite, "--suite", v); }},
@@ -105,7 +117,8 @@ Result<BuildOptions> parseOptions(std::span<char* const> arguments) {
 
 std::string usageText() {
     return "usage: bulkhead-build --output DIR --agent FILE --suite SUITE --kernel PACKAGE --system-size BYTES\n"
-           "                      [--mirror-file FILE] [--init agent|systemd] [--files DIR] [--session FILE] --package "
+           "                      [--name NAME] [--mirror-file FILE] [--init agent|systemd] [--files DIR] [--session "
+           "FILE] --package "
            "NAME…\n"
            "Builds a template's files into the empty folder DIR, as an unprivileged user with subuid and subgid "
            "ranges.\n"

@@ -14,6 +14,7 @@ namespace bulkhead::imaging::build {
 
 /// What to build. All names have been checked: they are package and suite names and nothing else.
 struct BuildOptions {
+    std::string name; ///< of the template, for what its domains say; empty: they say nothing
     std::filesystem::path output;
     std::filesystem::path agent;
     std::string suite;

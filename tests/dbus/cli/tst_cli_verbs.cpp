@@ -147,6 +147,60 @@ private slots:
         QCOMPARE(parsed(call("template build minimal --json"))["built"].toBool(true), false);
     }
 
+    void template_install() {
+        m_fake->jobResult = {{"version", "abc"}, {"built", true}};
+        Ended ended = call("template install minimal sl hello");
+        QCOMPARE(ended.code, 0);
+        QVERIFY2(ended.out.startsWith("Template minimal has sl, hello now: version abc.\n"), ended.out);
+        QCOMPARE(m_fake->lastManagerOptions, QVariantMap({{"packages", QStringList{"sl", "hello"}}}));
+        m_fake->jobResult = {{"version", "abc"}, {"built", false}};
+        QCOMPARE(call("template install minimal sl").out,
+                 QByteArray("Template minimal has sl already: version abc.\n"));
+        QCOMPARE(parsed(call("template install minimal sl --json"))["built"].toBool(true), false);
+        QCOMPARE(call("template install minimal").code, 2);
+    }
+
+    void template_update() {
+        m_fake->jobResult = {{"version", "abc"}, {"built", true}};
+        Ended ended = call("template update minimal");
+        QCOMPARE(ended.code, 0);
+        QVERIFY2(ended.out.startsWith("Template minimal is updated: version abc.\n"), ended.out);
+        QCOMPARE(m_fake->lastManagerOptions, QVariantMap({{"update", true}}));
+        m_fake->jobResult = {{"version", "abc"}, {"built", false}};
+        QCOMPARE(call("template update minimal").out, QByteArray("Template minimal is up to date: version abc.\n"));
+        QCOMPARE(parsed(call("template update minimal --json"))["version"].toString(), QString("abc"));
+        ended = call("template update");
+        QCOMPARE(ended.code, 2);
+        QVERIFY2(ended.err.contains("--all"), ended.err);
+        QCOMPARE(call("template update minimal --all").code, 2);
+    }
+
+    void template_updateAll_goesOnAfterAFailure() {
+        QVERIFY(call("template update --all").out.contains("No template is built"));
+        m_fake->templates = {QVariantMap{{"name", "minimal"}, {"built", true}},
+                             QVariantMap{{"name", "unbuilt"}, {"built", false}},
+                             QVariantMap{{"name", "desktop"}, {"built", true}}};
+        m_fake->jobResult = {{"version", "abc"}, {"built", false}};
+        QCOMPARE(call("template update --all").out, QByteArray("Template desktop is up to date: version abc.\n"
+                                                               "Template minimal is up to date: version abc.\n"));
+        m_fake->failNext("org.bulkhead1.Error.NoSpace", "the disk is full", "BuildTemplate");
+        Ended ended = call("template update --all");
+        QCOMPARE(ended.code, 1);
+        QCOMPARE(ended.err, QByteArray("bulkhead: template desktop: the disk is full\n"));
+        QCOMPARE(ended.out, QByteArray("Template minimal is up to date: version abc.\n"));
+        m_fake->failNext("org.bulkhead1.Error.NoSpace", "the disk is full", "BuildTemplate");
+        const auto json = parsed(call("template update --all --json"));
+        QCOMPARE(json[0]["error"]["code"].toString(), QString("NoSpace"));
+        QCOMPARE(json[1]["name"].toString(), QString("minimal"));
+    }
+
+    void domain_thatCouldBeRestarted_saysSo() {
+        m_fake->addDomain("work").description["update-available"] = true;
+        QVERIFY(call("domain ls").out.contains("work  running (restart to update)  "));
+        QVERIFY(call("domain show work").out.contains("running (restart to update)\n"));
+        QCOMPARE(parsed(call("domain ls --json"))[0]["update_available"].toBool(), true);
+    }
+
     void template_build_ctrlC_cancels() {
         FakeJob& job = m_fake->prepareJob();
         m_cli->start({"template", "build", "minimal"});

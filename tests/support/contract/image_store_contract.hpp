@@ -82,6 +82,20 @@ inline std::vector<std::pair<std::string, ImageStoreClause>> imageStoreContract(
              QCOMPARE(stores.templates.find("minimal")->version, second->version);
              QCOMPARE(stores.templates.installed()->size(), std::size_t{1});
          }},
+        {"a build of the same packages confirms the newest version",
+         [](ImageStores& stores) {
+             const auto none = stores.templates.confirm("minimal", stores.build("one"));
+             QVERIFY(none && !*none);
+             const auto made = stores.templates.install(sampleTemplate(), stores.build("one"), {});
+             QVERIFY(made);
+             const auto same = stores.templates.confirm("minimal", stores.build("one"));
+             QVERIFY2(same, same ? "" : same.error().message.c_str());
+             QVERIFY(*same);
+             const auto other = stores.templates.confirm("minimal", stores.build("two")); // another definition
+             QVERIFY(other && !*other);
+             QCOMPARE(stores.templates.find("minimal")->version, made->version);
+             QVERIFY(stores.templates.find("minimal")->checkedAt >= made->checkedAt);
+         }},
         {"a home is made once and removed at will",
          [](ImageStores& stores) {
              const auto domain = randomId<DomainId>();

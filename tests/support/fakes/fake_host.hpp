@@ -129,15 +129,21 @@ public:
     unsigned builds = 0;
     unsigned discarded = 0;
 
-    Result<std::string> definitionHash(const core::TemplateDefinition&) override { return hash; }
-    Result<core::BuiltTemplate> build(const core::TemplateDefinition&, const core::ProgressSink& progress,
+    Result<std::string> definitionHash(const core::TemplateDefinition& definition) override {
+        std::string made = hash;
+        for (const std::string& package : definition.packages) {
+            made += "+" + package;
+        }
+        return made;
+    }
+    Result<core::BuiltTemplate> build(const core::TemplateDefinition& definition, const core::ProgressSink& progress,
                                       std::stop_token) override {
         ++builds;
         progress("Downloading packages", 0.5);
         if (error) {
             return fail(*error);
         }
-        return core::BuiltTemplate{"/nowhere/build", hash};
+        return core::BuiltTemplate{"/nowhere/build", *definitionHash(definition)};
     }
     void discard(const core::BuiltTemplate&) override { ++discarded; }
     void removeLeftovers() override {}

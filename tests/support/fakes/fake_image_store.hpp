@@ -26,6 +26,7 @@ public:
         made.name = name;
         made.definitionHash = definitionHash;
         made.builtAt = ++m_counter;
+        made.checkedAt = made.builtAt;
         made.version = std::string(31, '0') + "0123456789abcdef"[m_counter % 16];
         made.systemSize = systemSize;
         made.homeSize = homeSize;
@@ -71,6 +72,13 @@ public:
             }
         }
         return made;
+    }
+    /// What confirm() says of a build of the same definition.
+    bool samePackages = true;
+    Result<bool> confirm(const std::string& name, const core::BuiltTemplate& built) override {
+        const std::lock_guard lock(m_mutex);
+        const auto found = m_versions.find(name);
+        return samePackages && found != m_versions.end() && found->second.back().definitionHash == built.definitionHash;
     }
     Status removeLeftovers() override {
         ++leftoversRemoved;

@@ -182,6 +182,23 @@ public:
         const std::lock_guard lock(m_mutex);
         return {templates, {}};
     }
+    Status saveAddedPackages(const std::string& templateName, const std::vector<std::string>& packages) override {
+        const std::lock_guard lock(m_mutex);
+        if (failSave) {
+            return fail(*failSave);
+        }
+        for (auto& definition : templates) {
+            if (definition.name == templateName) {
+                std::erase_if(definition.packages, [&](const std::string& package) {
+                    const auto& old = definition.addedPackages;
+                    return std::find(old.begin(), old.end(), package) != old.end();
+                });
+                definition.packages.insert(definition.packages.end(), packages.begin(), packages.end());
+                definition.addedPackages = packages;
+            }
+        }
+        return {};
+    }
 
 private:
     void erase(const core::DomainDefinition& definition) {

@@ -226,6 +226,9 @@ private slots:
         QTest::newRow("unknown init") << QStringList{"--init", "runit"} << false;
         QTest::newRow("relative files") << QStringList{"--files", "desktop"} << false;
         QTest::newRow("relative session") << QStringList{"--session", "s"} << false;
+        QTest::newRow("name") << QStringList{"--name", "my-template"} << true;
+        QTest::newRow("a name that ends a line") << QStringList{"--name", "a\nb"} << false;
+        QTest::newRow("a name with a path") << QStringList{"--name", "../x"} << false;
         QTest::newRow("unknown") << QStringList{"--shell", "x"} << false;
     }
     void checksOptions() {

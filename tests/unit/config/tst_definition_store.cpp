@@ -215,6 +215,48 @@ private slots:
         QCOMPARE(loaded.problems[0].file, m_root / "t2/minimal.toml");
     }
 
+    void dropIns_addPackages() {
+        write("t1/minimal.toml", templateText("minimal", "bookworm"));
+        write("t1/minimal.d/10-vendor.toml", "packages = [\"git\", \"vim\"]\n");
+        write("t1/minimal.d/20-masked.toml", "packages = [\"emacs\"]\n");
+        write("t2/minimal.d/20-masked.toml", "packages = [\"git\", \"nano\"]\n");
+        write("t2/minimal.d/note", "no definition");
+        auto loaded = m_store->loadTemplates();
+        QVERIFY(loaded.problems.empty());
+        QVERIFY((loaded.templates[0].packages == std::vector<std::string>{"git", "vim", "nano"}));
+        QVERIFY(loaded.templates[0].addedPackages.empty());
+        write("t2/minimal.d/30-bad.toml", "packages = [\"-x\"]\nsuite = \"sid\"\n");
+        loaded = m_store->loadTemplates();
+        QVERIFY(loaded.templates.empty()); // not silently without what was asked for
+        QCOMPARE(loaded.problems.size(), std::size_t{2});
+        QCOMPARE(loaded.problems[0].name, std::string("minimal"));
+        QCOMPARE(loaded.problems[0].file, m_root / "t2/minimal.d/30-bad.toml");
+        QVERIFY2(loaded.problems[1].error.message.find("30-bad.toml:2:1: unknown key \"suite\"") != std::string::npos,
+                 loaded.problems[1].error.message.c_str());
+    }
+    void addedPackages_areKept() {
+        const std::vector<fs::path> folders{m_root / "t1", m_root / "etc2/templates.d"};
+        fs::create_directories(m_root / "etc2");
+        m_store = std::make_unique<FileDefinitionStore>(
+            FileDefinitionStore::Folders{m_root / "etc", m_root / "users", folders});
+        write("t1/minimal.toml", templateText("minimal", "bookworm"));
+        QVERIFY(m_store->saveAddedPackages("minimal", {})); // nothing to take away
+        QVERIFY(!fs::exists(folders[1]));
+        const auto saved = m_store->saveAddedPackages("minimal", {"sl", "g++"});
+        QVERIFY2(saved, saved ? "" : saved.error().message.c_str());
+        const auto loaded = m_store->loadTemplates();
+        QVERIFY((loaded.templates[0].packages == std::vector<std::string>{"sl", "g++"}));
+        QVERIFY((loaded.templates[0].addedPackages == std::vector<std::string>{"sl", "g++"}));
+        QCOMPARE(modeOf("etc2/templates.d/minimal.d"), mode_t{0755});
+        QCOMPARE(modeOf("etc2/templates.d/minimal.d/50-installed.toml"), mode_t{0644});
+        QVERIFY(m_store->saveAddedPackages("minimal", {}));
+        QVERIFY(!fs::exists(folders[1] / "minimal.d/50-installed.toml"));
+        QVERIFY(m_store->loadTemplates().templates[0].packages.empty());
+        QVERIFY(!m_store->saveAddedPackages("../x", {"sl"}));
+        QVERIFY(!m_store->saveAddedPackages("minimal", {"s l"}));
+        QVERIFY(!fs::exists(folders[1] / "minimal.d/50-installed.toml"));
+    }
+
 private:
     static core::DomainDefinition domain() {
         core::DomainDefinition definition;

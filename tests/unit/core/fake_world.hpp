@@ -67,7 +67,8 @@ struct Daemon {
     std::unique_ptr<core::WorkerPool> workers = std::make_unique<core::WorkerPool>(4);
     core::JobService jobs{*workers, events};
     core::TemplateService templates{
-        {outside.definitions, outside.templates, outside.builder, outside.acceleration, outside.instances}, jobs};
+        {outside.definitions, outside.templates, outside.builder, outside.acceleration, outside.instances, events},
+        jobs};
     core::DomainTable table{events};
     core::UidLeases leases;
     core::CidLeases cids{outside.cidCounter, [this](std::uint32_t cid) { return outside.transport.isCidFree(cid); },

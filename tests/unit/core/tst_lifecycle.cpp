@@ -629,21 +629,103 @@ private slots:
     void templates_buildOnlyWhenSomethingChanged() {
         Outside world;
         Daemon daemon(world);
-        QCOMPARE(daemon.templates.build(kAlice, "minimal", false).error().code, ErrorCode::NotAuthorized);
-        QCOMPARE(daemon.templates.build(kRoot, "nothing", false).error().code, ErrorCode::NotFound);
-        auto job = daemon.wait(daemon.templates.build(kRoot, "minimal", false).value());
+        QCOMPARE(daemon.templates.build(kAlice, "minimal", {}).error().code, ErrorCode::NotAuthorized);
+        QCOMPARE(daemon.templates.build(kRoot, "nothing", {}).error().code, ErrorCode::NotFound);
+        auto job = daemon.wait(daemon.templates.build(kRoot, "minimal", {}).value());
         QVERIFY(!std::get<TemplateBuildResult>(job.result).built);
         QCOMPARE(world.builder.builds, 0U);
         world.builder.hash = "definition-2";
         QVERIFY(daemon.templates.find("minimal")->isStale);
-        job = daemon.wait(daemon.templates.build(kRoot, "minimal", false).value());
+        job = daemon.wait(daemon.templates.build(kRoot, "minimal", {}).value());
         QVERIFY(std::get<TemplateBuildResult>(job.result).built);
         QVERIFY(!daemon.templates.find("minimal")->isStale);
         world.builder.error = Error{ErrorCode::HostFailure, "no such package"};
-        job = daemon.wait(daemon.templates.build(kRoot, "minimal", true).value());
+        job = daemon.wait(daemon.templates.build(kRoot, "minimal", {.force = true}).value());
         QCOMPARE(job.state, JobState::Failed);
         QVERIFY(job.error->message.find("no such package") != std::string::npos);
         QVERIFY(daemon.templates.find("minimal")->installed.has_value());
+    }
+
+    void templates_badPackageNames_beginNothing_data() {
+        QTest::addColumn<QString>("package");
+        for (const char* bad :
+             {"", "a", "Git", "-x", "+x", "git vim", "git,vim", "git=1", "git/sid", "--help", "ä.b"}) {
+            QTest::newRow(bad) << bad;
+        }
+    }
+    void templates_badPackageNames_beginNothing() {
+        QFETCH(QString, package);
+        Outside world;
+        Daemon daemon(world);
+        const auto job = daemon.templates.build(kRoot, "minimal", {.packages = {"git", package.toStdString()}});
+        QCOMPARE(job.error().code, ErrorCode::InvalidArgument);
+        QVERIFY(job.error().message.find("is not the name of a Debian package") != std::string::npos);
+        QCOMPARE(world.builder.builds, 0U);
+    }
+
+    void templates_install_addsPackages() {
+        Outside world;
+        Daemon daemon(world);
+        world.definitions.templates[0].packages = {"git"};
+        world.templates.add("minimal", *world.builder.definitionHash(world.definitions.templates[0]));
+        const auto before = daemon.templates.newestVersion("minimal");
+        QCOMPARE(daemon.templates.build(kAlice, "minimal", {.packages = {"sl"}}).error().code,
+                 ErrorCode::NotAuthorized);
+        auto job = daemon.wait(daemon.templates.build(kRoot, "minimal", {.packages = {"git"}}).value());
+        QVERIFY(!std::get<TemplateBuildResult>(job.result).built); // has it already
+        job = daemon.wait(daemon.templates.build(kRoot, "minimal", {.packages = {"sl", "git", "sl"}}).value());
+        QVERIFY(std::get<TemplateBuildResult>(job.result).built);
+        const auto info = daemon.templates.find("minimal");
+        QVERIFY(!info->isStale);
+        QVERIFY((info->definition.packages == std::vector<std::string>{"git", "sl"}));
+        QVERIFY((info->definition.addedPackages == std::vector<std::string>{"sl"}));
+        QVERIFY(daemon.templates.newestVersion("minimal") != before);
+        QCOMPARE(daemon.templates.newestVersion("minimal"), std::optional(info->installed->version));
+        job = daemon.wait(daemon.templates.build(kRoot, "minimal", {.packages = {"sl"}}).value());
+        QVERIFY(!std::get<TemplateBuildResult>(job.result).built);
+    }
+    void templates_install_thatFails_changesNothing() {
+        Outside world;
+        Daemon daemon(world);
+        const auto before = daemon.templates.newestVersion("minimal");
+        const auto unchanged = [&] {
+            const auto info = daemon.templates.find("minimal");
+            return info->definition.packages.empty() && info->definition.addedPackages.empty() && !info->isStale &&
+                   daemon.templates.newestVersion("minimal") == before;
+        };
+        const auto install = [&] {
+            return daemon.wait(daemon.templates.build(kRoot, "minimal", {.packages = {"sl"}}).value());
+        };
+        world.builder.error = Error{ErrorCode::HostFailure, "E: Unable to locate package sl"};
+        QVERIFY(install().error->message.find("nothing was added") != std::string::npos);
+        QVERIFY(unchanged());
+        world.builder.error.reset();
+        world.templates.failInstall = Error{ErrorCode::NoSpace, "the disk is full"};
+        QCOMPARE(install().error->code, ErrorCode::NoSpace);
+        QVERIFY(unchanged());
+        world.templates.failInstall.reset();
+        world.definitions.failSave = Error{ErrorCode::HostFailure, "read-only"};
+        QCOMPARE(install().error->code, ErrorCode::HostFailure);
+        QVERIFY(unchanged());
+        QCOMPARE(world.builder.discarded, 2U);
+    }
+
+    void templates_update_keepsTheVersionWithTheSamePackages() {
+        Outside world;
+        Daemon daemon(world);
+        const auto before = daemon.templates.newestVersion("minimal");
+        QVERIFY(before.has_value());
+        QVERIFY(!daemon.templates.newestVersion("nothing"));
+        world.templates.samePackages = true;
+        auto job = daemon.wait(daemon.templates.build(kRoot, "minimal", {.update = true}).value());
+        QVERIFY(!std::get<TemplateBuildResult>(job.result).built);
+        QCOMPARE(world.builder.builds, 1U);
+        QCOMPARE(world.builder.discarded, 1U);
+        QCOMPARE(daemon.templates.newestVersion("minimal"), before);
+        world.templates.samePackages = false;
+        job = daemon.wait(daemon.templates.build(kRoot, "minimal", {.update = true}).value());
+        QVERIFY(std::get<TemplateBuildResult>(job.result).built);
+        QVERIFY(daemon.templates.newestVersion("minimal") != before);
     }
 };
 

@@ -109,6 +109,28 @@ private slots:
         QCOMPARE(m_templates->find("minimal")->definitionHash, std::string("another"));
         QCOMPARE(entriesOf(first.directory.parent_path()), std::size_t{1});
     }
+    void samePackages_areConfirmed() {
+        const auto made = install("one");
+        QCOMPARE(made.checkedAt, made.builtAt);
+        auto again = build("one");
+        std::ofstream(again.directory / "root.img") << "other times in the same system";
+        const auto same = m_templates->confirm("minimal", again);
+        QVERIFY2(same, same ? "" : same.error().message.c_str());
+        QVERIFY(*same);
+        const auto checked = m_templates->find("minimal");
+        QCOMPARE(checked->version, made.version);
+        QCOMPARE(checked->builtAt, made.builtAt);
+        QVERIFY(checked->checkedAt > made.checkedAt);
+        QCOMPARE(modeOf(made.directory / "manifest.toml"), mode_t{0440});
+        QCOMPARE(entriesOf(made.directory.parent_path()), std::size_t{1});
+
+        std::ofstream(again.directory / "packages.txt") << "apt 2.7\n";
+        QVERIFY(!*m_templates->confirm("minimal", again));
+        QCOMPARE(m_templates->find("minimal")->checkedAt, checked->checkedAt);
+        fs::remove(again.directory / "packages.txt");
+        fs::create_symlink("/etc/passwd", again.directory / "packages.txt");
+        QVERIFY(!m_templates->confirm("minimal", again));
+    }
     void oldVersions_stayWhileInUse() {
         const auto first = install("one");
         const auto second = install("two", {first.version});

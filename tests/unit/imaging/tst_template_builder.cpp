@@ -2,6 +2,7 @@
 #include "imaging/disk_probe.hpp"
 #include "imaging/template_builder.hpp"
 #include "support/contract/image_store_contract.hpp"
+#include "support/fakes/fake_host.hpp"
 #include "support/fakes/fake_image_store.hpp"
 #include "support/fakes/fake_repositories.hpp"
 
@@ -256,7 +257,8 @@ private slots:
         FakeDefinitionStore definitions;
         FakeTemplateStore store;
         ProcessTemplateBuilder builder(m_options, roomy);
-        TemplatesProbe probe(definitions, store, builder);
+        FakeClock clock;
+        TemplatesProbe probe(definitions, store, builder, clock);
         QCOMPARE(probe.examine(false)[0].status, core::FindingStatus::Problem); // none defined
         definitions.templates = {definition()};
         auto findings = probe.examine(false);
@@ -269,6 +271,27 @@ private slots:
         findings = probe.examine(false);
         QCOMPARE(findings.size(), std::size_t{1});
         QCOMPARE(findings[0].status, core::FindingStatus::Ok);
+    }
+    void templatesProbe_saysWhatIsOld() {
+        constexpr std::int64_t kDay = 24 * 60 * 60;
+        FakeDefinitionStore definitions;
+        definitions.templates = {definition()};
+        FakeTemplateStore store;
+        FakeClock clock;
+        ProcessTemplateBuilder builder(m_options, roomy);
+        TemplatesProbe probe(definitions, store, builder, clock);
+        clock.advance(-clock.now() + store.add("minimal", *builder.definitionHash(definition())).checkedAt);
+        QCOMPARE(probe.examine(false)[0].status, core::FindingStatus::Ok);
+        clock.advance(14 * kDay - 1);
+        QCOMPARE(probe.examine(false)[0].status, core::FindingStatus::Ok);
+        clock.advance(1);
+        const auto findings = probe.examine(false);
+        QCOMPARE(findings.size(), std::size_t{1});
+        QCOMPARE(findings[0].status, core::FindingStatus::Warning);
+        QCOMPARE(findings[0].fix, std::string("sudo bulkhead template update minimal"));
+        QVERIFY2(findings[0].text.find("14 days") != std::string::npos, findings[0].text.c_str());
+        clock.advance(-30 * kDay); // a clock that was set back
+        QCOMPARE(probe.examine(false)[0].status, core::FindingStatus::Ok);
     }
 
 private:
