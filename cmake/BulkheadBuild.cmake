@@ -8,6 +8,8 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(BULKHEAD_LIBEXEC_DIR "${CMAKE_INSTALL_PREFIX}/libexec/bulkhead")
+# Libraries that emulators load: a place that AppArmor's rules can name.
+set(BULKHEAD_LIBRARY_DIR "${CMAKE_INSTALL_PREFIX}/lib/${CMAKE_LIBRARY_ARCHITECTURE}/bulkhead")
 
 # assert() is for our own mistakes, and stays on in what is shipped.
 foreach(configuration IN ITEMS RELEASE RELWITHDEBINFO)

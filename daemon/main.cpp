@@ -16,16 +16,20 @@
 #include "core/services/space_guard.hpp"
 #include "core/services/template_service.hpp"
 #include "core/services/uid_leases.hpp"
+#include "core/services/warm_image_service.hpp"
 #include "core/services/worker_pool.hpp"
 #include "dbus/bus_service.hpp"
 #include "hypervisor/acceleration_probe.hpp"
 #include "hypervisor/libvirt_connection.hpp"
 #include "hypervisor/libvirt_hypervisor.hpp"
+#include "hypervisor/libvirt_machines.hpp"
 #include "hypervisor/libvirt_probe.hpp"
 #include "hypervisor/libvirt_runtime.hpp"
 #include "imaging/disk_probe.hpp"
 #include "imaging/file_instance_store.hpp"
 #include "imaging/file_template_store.hpp"
+#include "imaging/file_warm_image_store.hpp"
+#include "imaging/process_memory_capturer.hpp"
 #include "imaging/template_builder.hpp"
 #include "link/channel_links.hpp"
 #include "link/channel_probe.hpp"
@@ -119,6 +123,17 @@ std::uint32_t randomNumber() {
     std::abort(); // with a core: a fault is a bug
 }
 
+/// Beside the program, or where the packages put it; see daemon/preload.
+std::optional<std::filesystem::path> readonlyPreload(const Settings& settings) {
+    const auto path = settings.libraryDirectory / "libbulkhead-readonly.so";
+    if (::access(path.c_str(), R_OK) == 0) {
+        return path;
+    }
+    log::warning("the library that keeps memory images unchanged is missing; emulators open them for writing",
+                 {{"PATH", path.string()}});
+    return std::nullopt;
+}
+
 /// Two daemons over one state would end each other's domains. The lock goes with the process.
 UniqueFd lockState(const std::filesystem::path& stateDirectory) {
     const auto path = stateDirectory / "lock";
@@ -173,7 +188,10 @@ int run(const Settings& settings) noexcept {
 
     hypervisor::LibvirtRuntime libvirtRuntime;
     hypervisor::LibvirtConnection libvirt(libvirtRuntime, settings.libvirtUri);
-    hypervisor::LibvirtHypervisor hypervisor(libvirt);
+    hypervisor::LibvirtHypervisorOptions hypervisorOptions;
+    hypervisorOptions.readonlyPreload = readonlyPreload(settings);
+    hypervisor::LibvirtHypervisor hypervisor(libvirt, hypervisorOptions);
+    hypervisor::LibvirtMachines machines(libvirt);
     hypervisor::AccelerationSelfTest acceleration(
         {.cacheFile = settings.stateDirectory / "acceleration", .uid = trialUid, .gid = imageGroup});
 
@@ -184,6 +202,8 @@ int run(const Settings& settings) noexcept {
 
     imaging::FileTemplateStore templateStore(layout, clock);
     imaging::FileInstanceStore instanceStore(layout);
+    imaging::FileWarmImageStore warmImageStore(layout, clock);
+    imaging::ProcessMemoryCapturer memoryCapturer(settings.libexecDirectory / "bulkhead-memcap");
     imaging::ProcessTemplateBuilder builder({.program = settings.libexecDirectory / "bulkhead-build",
                                              .agent = settings.libexecDirectory / "bulkhead-agent",
                                              .workDirectory = settings.cacheDirectory / "build",
@@ -213,11 +233,19 @@ int run(const Settings& settings) noexcept {
                                      .store = instanceStore,
                                      .instances = instanceRepository,
                                      .links = links,
+                                     .machines = machines,
+                                     .images = warmImageStore,
                                      .acceleration = acceleration,
                                      .transport = transport,
                                      .memory = memory,
                                      .clock = clock},
                                     templates, leases, cids, monitor, table);
+    core::WarmImageService warmImages({.hypervisor = hypervisor,
+                                       .machines = machines,
+                                       .memory = memoryCapturer,
+                                       .images = warmImageStore,
+                                       .links = links},
+                                      launcher, templates, jobs, {});
     core::LifecycleService lifecycle(table, domainRepository, instanceRepository, links, launcher, monitor, jobs,
                                      {.cleanUps = cleanUps, .linkWork = linkWork}, {});
     const core::GuestEventRelay::Targets targets{
@@ -269,6 +297,7 @@ int run(const Settings& settings) noexcept {
                               .displays = displays,
                               .lifecycle = lifecycle,
                               .templates = templates,
+                              .warmImages = warmImages,
                               .doctor = doctor,
                               .jobs = jobs,
                               .syncObjects = {},

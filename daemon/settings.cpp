@@ -14,14 +14,15 @@ struct Option {
     std::function<void(Settings&, std::string)> set;
 };
 
-const std::array<Option, 10>& options() {
-    static const std::array<Option, 10> kOptions{{
+const std::array<Option, 11>& options() {
+    static const std::array<Option, 11> kOptions{{
         {"--state-dir", "database, definitions and disks", [](Settings& s, std::string v) { s.stateDirectory = v; }},
         {"--runtime-dir", "sockets of what runs", [](Settings& s, std::string v) { s.runtimeDirectory = v; }},
         {"--cache-dir", "template builds", [](Settings& s, std::string v) { s.cacheDirectory = v; }},
         {"--config-dir", "the administrator's files", [](Settings& s, std::string v) { s.configDirectory = v; }},
         {"--data-dir", "files of the package", [](Settings& s, std::string v) { s.dataDirectory = v; }},
         {"--libexec-dir", "helper programs", [](Settings& s, std::string v) { s.libexecDirectory = v; }},
+        {"--library-dir", "libraries that emulators load", [](Settings& s, std::string v) { s.libraryDirectory = v; }},
         {"--libvirt-uri", "the hypervisor", [](Settings& s, std::string v) { s.libvirtUri = v; }},
         {"--transport", "of the channel to guests: auto, vsock or virtio-serial",
          [](Settings& s, std::string v) { s.transport = v; }},
@@ -37,6 +38,7 @@ Result<Settings> readCommandLine(int argc, char** argv) {
     Settings settings;
     settings.dataDirectory = BULKHEAD_DATA_DIR;
     settings.libexecDirectory = BULKHEAD_LIBEXEC_DIR;
+    settings.libraryDirectory = BULKHEAD_LIBRARY_DIR;
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         if (word == "--help" || word == "-h") {

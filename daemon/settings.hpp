@@ -17,6 +17,7 @@ struct Settings {
     std::filesystem::path configDirectory = "/etc/bulkhead";
     std::filesystem::path dataDirectory;    ///< templates.d lies in it
     std::filesystem::path libexecDirectory; ///< bulkhead-channel, bulkhead-build, bulkhead-agent, bulkhead-session
+    std::filesystem::path libraryDirectory; ///< libraries that emulators load
     std::string libvirtUri = "qemu:///system";
     std::string imageGroup = "kvm"; ///< may read templates; emulators run with it
     /// How the daemon reaches guests: auto takes vsock where the host has it.

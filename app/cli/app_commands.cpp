@@ -99,7 +99,7 @@ Outcome<std::unique_ptr<Conversation>> converse(Session& session, const std::str
         return tl::unexpected<Failure>(path.error());
     }
     client::Domain domain(session.connection(), *path);
-    const auto job = session.await<QDBusObjectPath>([&](auto done) { domain.start(std::move(done)); });
+    const auto job = session.await<QDBusObjectPath>([&](auto done) { domain.start(false, std::move(done)); });
     if (!job) {
         return tl::unexpected<Failure>(job.error());
     }

@@ -131,6 +131,7 @@ struct Grammar {
     TemplateBuildArguments templateBuild;
     TemplateInstallArguments templateInstall;
     TemplateUpdateArguments templateUpdate;
+    TemplateWarmArguments templateWarm;
     DoctorArguments doctor;
 
     CLI::App* runVerb = nullptr;
@@ -208,6 +209,7 @@ struct Grammar {
 
         verb = addVerb(noun, "start", "Start a domain", domainStart.json);
         addText(verb, "NAME", domainStart.name, "", "The domain")->required();
+        verb->add_flag("--cold", domainStart.cold, "Boot it, although there is a warm image of its template");
         verbs.emplace_back(verb, [this] { return Invocation(domainStart); });
 
         verb = addVerb(noun, "stop", "Stop a domain; what is outside its home is discarded", domainStop.json);
@@ -271,6 +273,13 @@ struct Grammar {
         verb->add_flag("--all", templateUpdate.all, "All templates that are built")->excludes(one);
         verb->footer(kUpdateFooter);
         verbs.emplace_back(verb, [this] { return Invocation(templateUpdate); });
+
+        verb = addVerb(noun, "warm", "Boot a template once and keep its memory, for quick starts (root)",
+                       templateWarm.json);
+        addText(verb, "NAME", templateWarm.name, "", "The template")->required();
+        addText(verb, "--size", templateWarm.size, "SIZE", "One of its sizes, as `bulkhead template show` lists them");
+        verb->add_flag("--force", templateWarm.force, "Even when there is a warm image");
+        verbs.emplace_back(verb, [this] { return Invocation(templateWarm); });
 
         verb = addVerb(noun, "show", "Show one template", templateShow.json);
         addText(verb, "NAME", templateShow.name, "", "The template")->required();

@@ -42,6 +42,7 @@ struct DomainShowArguments {
 };
 struct DomainStartArguments {
     std::string name;
+    bool cold = false;
     bool json = false;
 };
 struct DomainStopArguments {
@@ -103,6 +104,12 @@ struct TemplateUpdateArguments {
     bool all = false;
     bool json = false;
 };
+struct TemplateWarmArguments {
+    std::string name;
+    std::string size; ///< empty: the default one
+    bool force = false;
+    bool json = false;
+};
 struct DoctorArguments {
     bool refresh = false;
     bool json = false;
@@ -113,7 +120,7 @@ using Invocation =
                  DomainStopArguments, DomainRemoveArguments, DomainAppsArguments, DomainLaunchArguments,
                  DomainScreenshotArguments, DomainWindowsArguments, DomainExportArguments, TemplateListArguments,
                  TemplateShowArguments, TemplateBuildArguments, TemplateInstallArguments, TemplateUpdateArguments,
-                 DoctorArguments>;
+                 TemplateWarmArguments, DoctorArguments>;
 
 /// A command line that is done once it is read: --help and --version (status 0, `text` for standard output), or a
 /// mistake (status 2, `text` and `hint` for standard error).

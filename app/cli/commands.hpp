@@ -25,6 +25,7 @@ int removeDomain(const DomainRemoveArguments& arguments, Session& session);
 
 int listTemplates(const TemplateListArguments& arguments, Session& session);
 int showTemplate(const TemplateShowArguments& arguments, Session& session);
+int warmTemplate(const TemplateWarmArguments& arguments, Session& session);
 int buildTemplate(const TemplateBuildArguments& arguments, Session& session);
 int installPackages(const TemplateInstallArguments& arguments, Session& session);
 int updateTemplates(const TemplateUpdateArguments& arguments, Session& session);

@@ -101,9 +101,10 @@ int showDomain(const DomainShowArguments& arguments, Session& session) {
 }
 
 int startDomain(const DomainStartArguments& arguments, Session& session) {
-    return changeDomain(
-        session, arguments.name, arguments.json, "Starting", "running",
-        [](client::Domain& domain, client::Callback<QDBusObjectPath> done) { domain.start(std::move(done)); });
+    return changeDomain(session, arguments.name, arguments.json, "Starting", "running",
+                        [&](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
+                            domain.start(arguments.cold, std::move(done));
+                        });
 }
 
 int stopDomain(const DomainStopArguments& arguments, Session& session) {

@@ -56,6 +56,7 @@ struct Dispatch {
     }
     int operator()(const TemplateListArguments& a) const { return withSession(listTemplates, a, interrupts); }
     int operator()(const TemplateShowArguments& a) const { return withSession(showTemplate, a, interrupts); }
+    int operator()(const TemplateWarmArguments& a) const { return withSession(warmTemplate, a, interrupts); }
     int operator()(const TemplateBuildArguments& a) const { return withSession(buildTemplate, a, interrupts); }
     int operator()(const TemplateInstallArguments& a) const { return withSession(installPackages, a, interrupts); }
     int operator()(const TemplateUpdateArguments& a) const { return withSession(updateTemplates, a, interrupts); }

@@ -186,4 +186,27 @@ int updateTemplates(const TemplateUpdateArguments& arguments, Session& session) 
     return arguments.all ? updateAll(arguments.json, session) : updateOne(arguments.name, arguments.json, session);
 }
 
+int warmTemplate(const TemplateWarmArguments& arguments, Session& session) {
+    const auto job = session.await<QDBusObjectPath>([&](auto done) {
+        session.manager().makeWarmImage(qt(arguments.name), qt(arguments.size), arguments.force, std::move(done));
+    });
+    if (!job) {
+        return report(arguments.name, job.error(), arguments.json);
+    }
+    const std::string name = client::terminalSafe(arguments.name);
+    const auto result =
+        session.follow(*job, "Warming " + name, arguments.json ? ProgressStyle::Silent : ProgressStyle::Full);
+    if (!result) {
+        return report(arguments.name, result.error(), arguments.json);
+    }
+    const std::string size = result->value(QStringLiteral("size")).toString().toStdString();
+    const bool made = result->value(QStringLiteral("made")).toBool();
+    if (arguments.json) {
+        return printOut(jsonText(Json{{"name", arguments.name}, {"size", size}, {"made", made}}));
+    }
+    const std::string shown = "Template " + name + ", size " + client::terminalSafe(size);
+    return printOut(made ? shown + ": its domains start from a warm image now.\n"
+                         : shown + ": there is a warm image. (--force makes another.)\n");
+}
+
 } // namespace bulkhead::cli

@@ -81,8 +81,12 @@ void Domain::status(Callback<GuestStatus> done) {
              [](const auto& reply) { return guestStatusFrom(reply.value()); });
 }
 
-void Domain::start(Callback<QDBusObjectPath> done) {
-    whenDone(m_proxy->Start({}), m_proxy.get(), std::move(done), pathOf);
+void Domain::start(bool isCold, Callback<QDBusObjectPath> done) {
+    QVariantMap options;
+    if (isCold) {
+        options.insert(QStringLiteral("cold"), true);
+    }
+    whenDone(m_proxy->Start(options), m_proxy.get(), std::move(done), pathOf);
 }
 
 void Domain::stop(bool force, std::optional<std::chrono::milliseconds> grace, Callback<QDBusObjectPath> done) {

@@ -53,7 +53,8 @@ public:
     /// Only while it runs.
     void status(Callback<GuestStatus> done);
     /// The job ends when the domain can run programs.
-    void start(Callback<QDBusObjectPath> done);
+    /// `isCold`: boots, although there may be a warm image to begin from.
+    void start(bool isCold, Callback<QDBusObjectPath> done);
     void stop(bool force, std::optional<std::chrono::milliseconds> grace, Callback<QDBusObjectPath> done);
     void remove(bool force, Callback<QDBusObjectPath> done);
     struct Picture {

@@ -67,6 +67,15 @@ struct TemplateSize {
     std::uint32_t vcpus = 0;
 };
 
+/// A memory image that domains of a template start from.
+struct WarmImageInfo {
+    QString size;
+    QString acceleration;
+    QString transport;
+    std::uint64_t sizeOnDisk = 0; ///< bytes
+    std::optional<std::int64_t> madeAt;
+};
+
 struct TemplateInfo {
     QString name;
     QString description;
@@ -83,6 +92,7 @@ struct TemplateInfo {
     QMap<QString, QString> artefacts; ///< file to hash
     QString definitionHash;
     QString file;
+    QList<WarmImageInfo> warmImages;
 };
 
 struct Finding {

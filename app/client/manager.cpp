@@ -102,6 +102,15 @@ void Manager::buildTemplate(const QString& name, const BuildOptions& build, Call
     whenDone(m_proxy->BuildTemplate(name, options), m_proxy.get(), std::move(done), pathOf);
 }
 
+void Manager::makeWarmImage(const QString& name, const QString& size, bool force, Callback<QDBusObjectPath> done) {
+    QVariantMap options;
+    insertText(options, "size", size);
+    if (force) {
+        options.insert(QStringLiteral("force"), true);
+    }
+    whenDone(m_proxy->MakeWarmImage(name, options), m_proxy.get(), std::move(done), pathOf);
+}
+
 void Manager::doctor(bool refresh, Callback<QDBusObjectPath> done) {
     QVariantMap options;
     if (refresh) {

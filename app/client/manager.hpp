@@ -51,6 +51,8 @@ public:
     void startDisposable(const DisposableOptions& options, Callback<QDBusObjectPath> done);
     void listTemplates(Callback<QList<TemplateInfo>> done);
     void describeTemplate(const QString& name, Callback<TemplateInfo> done);
+    /// Root only. An empty `size`: the default one.
+    void makeWarmImage(const QString& name, const QString& size, bool force, Callback<QDBusObjectPath> done);
     void buildTemplate(const QString& name, const BuildOptions& options, Callback<QDBusObjectPath> done);
     void doctor(bool refresh, Callback<QDBusObjectPath> done);
 

@@ -94,7 +94,7 @@ void Verbs::withRunning(const QString& path, std::function<void()> then) {
     }
     act(
         path, Task::Starting, tr("Starting %1").arg(shown(row->info.name, 64)),
-        [](client::Domain& domain, client::Callback<QDBusObjectPath> done) { domain.start(std::move(done)); },
+        [](client::Domain& domain, client::Callback<QDBusObjectPath> done) { domain.start(false, std::move(done)); },
         std::move(then));
 }
 

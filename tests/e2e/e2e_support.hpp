@@ -147,4 +147,9 @@ inline QByteArray pidsOf(const QByteArray& name) {
     return run({"pidof", QString::fromLatin1(name)}).output.trimmed();
 }
 
+/// The emulators of domains, separated by spaces: not those that libvirt starts for a moment to ask what they can do.
+inline QByteArray emulatorPids() {
+    return run({"pgrep", "--delimiter", " ", "--full", "qemu-system-x86_64 -name guest=bh-"}).output.trimmed();
+}
+
 } // namespace bulkhead::e2e

@@ -60,7 +60,7 @@ private slots:
 
     void daemonKilledWhileStarting_isUndone() {
         Running running({"bulkhead", "run", "--disposable", "--", "true"});
-        QTRY_VERIFY_WITH_TIMEOUT(!pidsOf("qemu-system-x86_64").isEmpty(), 30000);
+        QTRY_VERIFY_WITH_TIMEOUT(!emulatorPids().isEmpty(), 30000);
         COMPARE_STATUS(run({"ph-daemon", "kill"}), 0);
         COMPARE_STATUS(running.wait(), 125);
         COMPARE_STATUS(run({"ph-daemon", "start"}), 0);
@@ -94,7 +94,7 @@ private slots:
     void emulatorKilled_isToldAndCleanedUp() {
         Running running({"bulkhead", "run", "--domain", "work", "--", "sh", "-c", "echo ready; sleep 1000"});
         QVERIFY(running.waitFor("ready\n"));
-        run({"sh", "-c", "kill -9 " + QString::fromLatin1(pidsOf("qemu-system-x86_64"))});
+        run({"sh", "-c", "kill -9 " + QString::fromLatin1(emulatorPids())});
         const auto outcome = running.wait();
         COMPARE_STATUS(outcome, 125);
         QVERIFY2(outcome.error.contains("work"), outcome.text().constData());
@@ -142,7 +142,7 @@ private slots:
     void channelProcessKilled_domainGoesOn() {
         Running running({"bulkhead", "run", "--domain", "work", "--", "sh", "-c", "echo ready; sleep 1000"});
         QVERIFY(running.waitFor("ready\n"));
-        const auto emulator = pidsOf("qemu-system-x86_64");
+        const auto emulator = emulatorPids();
         const auto channel = pidsOf("bulkhead-channel");
         run({"sh", "-c", "kill -9 " + QString::fromLatin1(channel)});
         // What ran through it is over, and is told so; the guest is not, and can be spoken to again.
@@ -150,7 +150,7 @@ private slots:
         QTRY_COMPARE_WITH_TIMEOUT(cli({"run", "--domain", "work", "--", "echo", "again"}).output, QByteArray("again\n"),
                                   20000);
         QCOMPARE(stateOf("work"), QString("running"));
-        QCOMPARE(pidsOf("qemu-system-x86_64"), emulator);
+        QCOMPARE(emulatorPids(), emulator);
         QVERIFY(pidsOf("bulkhead-channel") != channel);
         // The guest has hung up the lost program.
         const auto left = cli({"run", "--domain", "work", "--", "sh", "-c", "pgrep -c -x sleep || true"});

@@ -282,7 +282,7 @@ private slots:
         QTest::qWait(3000);
         const auto window = guestsHostWindows("work").front();
         keepPicture("6-before");
-        run({"sh", "-c", "kill -9 " + QString::fromLatin1(pidsOf("qemu-system-x86_64"))});
+        run({"sh", "-c", "kill -9 " + QString::fromLatin1(emulatorPids())});
         QTRY_VERIFY_WITH_TIMEOUT(stateOf("work") != "running", 20'000);
         QTest::qWait(2000);
         keepPicture("7-guest-died");

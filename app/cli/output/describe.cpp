@@ -140,6 +140,11 @@ std::string templateText(const client::TemplateInfo& info) {
         pairs.emplace_back("Size " + text(size.key()), machineText(size->memory, size->vcpus) +
                                                            (size.key() == info.defaultSize ? " (default)" : ""));
     }
+    for (const auto& image : info.warmImages) {
+        pairs.emplace_back("Warm image " + text(image.size),
+                           bytesText(image.sizeOnDisk) + ", " + text(image.acceleration) + ", " +
+                               text(image.transport) + ", of " + timeOr(image.madeAt));
+    }
     pairs.emplace_back("Packages", info.packages.isEmpty() ? "" : std::to_string(info.packages.size()));
     pairs.emplace_back("Definition", text(info.file));
     pairs.emplace_back("Definition hash", text(info.definitionHash));

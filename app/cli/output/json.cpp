@@ -99,6 +99,15 @@ Json jsonOf(const client::TemplateInfo& info, bool withDetails) {
             artefacts[text(artefact.key())] = text(artefact.value());
         }
         json["artefacts"] = artefacts;
+        Json images = Json::array();
+        for (const auto& image : info.warmImages) {
+            images.push_back(Json{{"size", text(image.size)},
+                                  {"acceleration", text(image.acceleration)},
+                                  {"transport", text(image.transport)},
+                                  {"size_on_disk", image.sizeOnDisk},
+                                  {"made_at", optionalTime(image.madeAt)}});
+        }
+        json["warm_images"] = images;
     }
     return json;
 }

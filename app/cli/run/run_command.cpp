@@ -51,7 +51,7 @@ Outcome<Place> openNamed(Session& session, const RunArguments& arguments) {
         return pass(path.error());
     }
     Place place{std::make_unique<client::Domain>(session.connection(), *path), name};
-    const auto job = session.await<QDBusObjectPath>([&](auto done) { place.domain->start(std::move(done)); });
+    const auto job = session.await<QDBusObjectPath>([&](auto done) { place.domain->start(false, std::move(done)); });
     if (!job) {
         return pass(job.error());
     }

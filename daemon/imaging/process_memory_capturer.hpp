@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ports/memory_images.hpp"
+
+#include <filesystem>
+
+namespace bulkhead::imaging {
+
+/// core::MemoryCapturer by the program bulkhead-memcap, which alone reads an emulator's memory (imaging/memory).
+class ProcessMemoryCapturer final : public core::MemoryCapturer {
+public:
+    explicit ProcessMemoryCapturer(std::filesystem::path program)
+        : m_program(std::move(program)) {}
+
+    Status captureWhole(pid_t pid, Bytes size, const std::filesystem::path& file) override;
+
+private:
+    std::filesystem::path m_program;
+};
+
+} // namespace bulkhead::imaging
