@@ -154,8 +154,8 @@ Status Capturer::compareGap(std::uint64_t first, std::uint64_t end, memory::Delt
             return fail(extent.error());
         }
         first = std::max(first, extent->begin / kPage);
-        if (first >= end) {
-            break;
+        if (extent->begin == extent->end || first >= end) {
+            break; // holes up to there
         }
         const std::uint64_t count = std::min({kPagesAtOnce, end - first, (extent->end + kPage - 1) / kPage - first});
         const auto parent = m_parent.read(first * kPage, count * kPage);
