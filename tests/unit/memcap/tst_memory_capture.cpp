@@ -11,10 +11,12 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
+#include <sstream>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace bulkhead;
@@ -32,7 +34,9 @@ void fill(char* memory, std::uint64_t page, std::uint64_t count, char with) {
 
 std::string readAll(const std::filesystem::path& file) {
     std::ifstream stream(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
+    std::ostringstream bytes;
+    bytes << stream.rdbuf();
+    return bytes.str();
 }
 
 /// Shows a failed Result's message.
@@ -293,6 +297,240 @@ private slots:
         const auto image = composeImage(composeOf(std::nullopt, {{path("delta"), std::string(zeroParent())}}));
         QVERIFY(good(image));
         QCOMPARE(image->allocated, Bytes{0});
+    }
+
+    void processThatEnds_data() {
+        QTest::addColumn<int>("phase");
+        QTest::newRow("before the start") << 0;
+        QTest::newRow("before prepare") << 1;
+        QTest::newRow("before capture") << 2;
+    }
+    void processThatEnds() {
+        QFETCH(int, phase);
+        StoppedProcess process(kRam, std::nullopt, {[](char* memory) { fill(memory, 3, 100, 'a'); }});
+        process.change();
+        auto spec = specOf(process);
+        const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid(), 0U)));
+        spec.emulatorPidfd = pidfd.get();
+        const auto endAt = [&](int now) {
+            if (phase == now) {
+                process.kill();
+            }
+        };
+        endAt(0);
+        auto running = MemoryCapture::start(spec);
+        QVERIFY(good(running));
+        endAt(1);
+        Result<CapturedPages> captured = fail(ErrorCode::HostFailure, "");
+        const auto prepared = running->prepare();
+        if (phase == 2) {
+            QVERIFY(good(prepared));
+            endAt(2);
+            captured = running->capture();
+        } else {
+            QVERIFY(!prepared);
+            captured = fail(prepared.error());
+        }
+        QVERIFY(!captured);
+        QCOMPARE(captured.error().code, ErrorCode::NotFound);
+        QVERIFY2(captured.error().message.find("has ended") != std::string::npos, captured.error().message.c_str());
+        // It is of no use any more, and says so.
+        QCOMPARE(running->finish().error().code, ErrorCode::WrongState);
+        {
+            const MemoryCapture last = std::move(*running);
+        }
+        QVERIFY(!std::filesystem::exists(path("delta")));
+    }
+    void numberOfAnEndedProcess_isNotFound() {
+        pid_t pid = -1;
+        {
+            StoppedProcess process(kRam, std::nullopt, {});
+            pid = process.pid();
+        }
+        StoppedProcess other(kRam, std::nullopt, {});
+        auto spec = specOf(other);
+        spec.emulator = pid;
+        QCOMPARE(MemoryCapture::start(spec).error().code, ErrorCode::NotFound);
+        QVERIFY(!std::filesystem::exists(path("delta")));
+    }
+    void numberAndDescriptorOfTwoProcesses_areRefused() {
+        StoppedProcess process(kRam, std::nullopt, {});
+        StoppedProcess other(kRam, std::nullopt, {});
+        auto spec = specOf(process);
+        const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, other.pid(), 0U)));
+        spec.emulatorPidfd = pidfd.get();
+        auto running = MemoryCapture::start(spec);
+        QVERIFY(good(running));
+        QCOMPARE(running->prepare().error().code, ErrorCode::InvalidArgument);
+        // Nor is any other descriptor taken for one of a process.
+        const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+        spec.emulatorPidfd = null.get();
+        spec.output = path("other");
+        auto third = MemoryCapture::start(spec);
+        QVERIFY(good(third));
+        QCOMPARE(third->prepare().error().code, ErrorCode::InvalidArgument);
+    }
+    void otherSizeOrImage_isNotFound() {
+        const MemoryImage parent = makeParent();
+        StoppedProcess cold(kRam, std::nullopt, {});
+        auto spec = specOf(cold);
+        spec.ram = kRam * 2;
+        QCOMPARE(capture(spec).error().code, ErrorCode::NotFound);
+        spec = specOf(cold, parent);
+        const auto finished = capture(spec);
+        QCOMPARE(finished.error().code, ErrorCode::NotFound);
+        QVERIFY(finished.error().message.find(parent.file.string()) != std::string::npos);
+        // Started from an image, captured as if booted cold: there is no such memory.
+        StoppedProcess warm(kRam, parent.file, {});
+        QCOMPARE(capture(specOf(warm)).error().code, ErrorCode::NotFound);
+        // A copy of the image is another file.
+        std::filesystem::copy_file(parent.file, path("copy"));
+        spec = specOf(warm, parent);
+        spec.mappedImage = path("copy");
+        QCOMPARE(capture(spec).error().code, ErrorCode::NotFound);
+    }
+    void specWithoutSense_isRefused() {
+        StoppedProcess process(kRam, std::nullopt, {});
+        auto spec = specOf(process);
+        spec.ram = kRam + 1;
+        QCOMPARE(MemoryCapture::start(spec).error().code, ErrorCode::InvalidArgument);
+        spec = specOf(process);
+        spec.emulator = -1;
+        QCOMPARE(MemoryCapture::start(spec).error().code, ErrorCode::InvalidArgument);
+        spec = specOf(process);
+        spec.mappedImage = path("image");
+        QCOMPARE(MemoryCapture::start(spec).error().code, ErrorCode::InvalidArgument);
+        spec = specOf(process);
+        spec.parent = CaptureParent{path("image"), "abc"};
+        QCOMPARE(MemoryCapture::start(spec).error().code, ErrorCode::InvalidArgument);
+        spec.parent->digest = std::string(64, 'a');
+        QCOMPARE(MemoryCapture::start(spec).error().code, ErrorCode::NotFound);
+        spec = specOf(process);
+        spec.helper = path("no-helper");
+        QVERIFY(!MemoryCapture::start(spec));
+        QVERIFY(!std::filesystem::exists(path("delta")));
+        std::ofstream(path("delta")) << "mine";
+        spec = specOf(process);
+        QCOMPARE(MemoryCapture::start(spec).error().code, ErrorCode::AlreadyExists);
+        QCOMPARE(readAll(path("delta")), std::string("mine"));
+    }
+    void moreThanAllowed_isRefused() {
+        StoppedProcess process(kRam, std::nullopt, {[](char* memory) { fill(memory, 0, 100, 'a'); },
+                                                    [](char* memory) { fill(memory, 1000, 2000, 'b'); }});
+        process.change();
+        auto spec = specOf(process);
+        spec.maxPrivate = 50 * kPage;
+        QCOMPARE(capture(spec).error().code, ErrorCode::LimitExceeded);
+        // Grown meanwhile.
+        spec.maxPrivate = 1000 * kPage;
+        auto running = MemoryCapture::start(spec);
+        QVERIFY(good(running));
+        QVERIFY(good(running->prepare()));
+        process.change();
+        QCOMPARE(running->capture().error().code, ErrorCode::LimitExceeded);
+    }
+    void fullDisk_isSeenBeforeThePause() {
+        StoppedProcess process(kRam, std::nullopt, {[](char* memory) { fill(memory, 0, 2000, 'a'); }});
+        process.change();
+        rlimit old{};
+        QCOMPARE(::getrlimit(RLIMIT_FSIZE, &old), 0);
+        const rlimit small{kMiB, old.rlim_max};
+        QCOMPARE(::setrlimit(RLIMIT_FSIZE, &small), 0);
+        auto running = MemoryCapture::start(specOf(process));
+        ::setrlimit(RLIMIT_FSIZE, &old); // the helper has it
+        QVERIFY(good(running));
+        const auto prepared = running->prepare();
+        QVERIFY(!prepared);
+        QCOMPARE(prepared.error().code, ErrorCode::NoSpace);
+    }
+    void fullDisk_isSeenAtTheEnd() {
+        StoppedProcess process(kRam, std::nullopt, {[](char* memory) { fill(memory, 0, 10, 'a'); },
+                                                    [](char* memory) { fill(memory, 0, 2000, 'b'); }});
+        process.change();
+        rlimit old{};
+        QCOMPARE(::getrlimit(RLIMIT_FSIZE, &old), 0);
+        const rlimit small{kMiB, old.rlim_max};
+        QCOMPARE(::setrlimit(RLIMIT_FSIZE, &small), 0);
+        auto running = MemoryCapture::start(specOf(process));
+        ::setrlimit(RLIMIT_FSIZE, &old);
+        QVERIFY(good(running));
+        QVERIFY(good(running->prepare()));
+        process.change();
+        QVERIFY(good(running->capture()));
+        QCOMPARE(running->finish().error().code, ErrorCode::NoSpace);
+        {
+            const MemoryCapture last = std::move(*running);
+        }
+        QVERIFY(!std::filesystem::exists(path("delta")));
+    }
+    void parentThatBecameShorter_isAnError() {
+        const MemoryImage parent = makeParent();
+        StoppedProcess process(kRam, parent.file, {[](char* memory) { fill(memory, 5000, 3, 'a'); }});
+        process.change();
+        auto running = MemoryCapture::start(specOf(process, parent));
+        QVERIFY(good(running));
+        QVERIFY(good(running->prepare()));
+        QVERIFY(good(running->capture()));
+        QCOMPARE(::truncate(parent.file.c_str(), kMiB), 0);
+        const auto finished = running->finish();
+        // Beyond the end there are holes or an error; a delta against an image that changed is not to be trusted.
+        QVERIFY(!finished);
+    }
+    void phasesOutOfOrder_areRefused() {
+        StoppedProcess process(kRam, std::nullopt, {});
+        auto running = MemoryCapture::start(specOf(process));
+        QVERIFY(good(running));
+        QCOMPARE(running->capture().error().code, ErrorCode::WrongState);
+        auto spec = specOf(process);
+        spec.output = path("second");
+        auto second = MemoryCapture::start(spec);
+        QVERIFY(good(second));
+        QVERIFY(good(second->prepare()));
+        QCOMPARE(second->prepare().error().code, ErrorCode::WrongState);
+    }
+    void helperThatHangsOrTalksNonsense_data() {
+        QTest::addColumn<QByteArray>("script");
+        QTest::addColumn<ErrorCode>("code");
+        QTest::addColumn<QByteArray>("reason");
+        QTest::newRow("hangs") << QByteArray("exec sleep 1000") << ErrorCode::TimedOut << QByteArray("no end of");
+        QTest::newRow("ends") << QByteArray("exit 0") << ErrorCode::HostFailure << QByteArray("ended during");
+        QTest::newRow("nonsense") << QByteArray("echo hello; exec cat >/dev/null") << ErrorCode::HostFailure
+                                  << QByteArray("makes no sense: hello");
+        QTest::newRow("two lines") << QByteArray("printf 'a\\nb\\n'; exec cat >/dev/null") << ErrorCode::HostFailure
+                                   << QByteArray("more than one line");
+        QTest::newRow("no line end") << QByteArray("yes | tr -d '\\n'") << ErrorCode::HostFailure
+                                     << QByteArray("more than one line");
+        QTest::newRow("error") << QByteArray("echo error NoSpace it is full; exec cat >/dev/null") << ErrorCode::NoSpace
+                               << QByteArray("it is full");
+    }
+    void helperThatHangsOrTalksNonsense() {
+        QFETCH(QByteArray, script);
+        QFETCH(ErrorCode, code);
+        QFETCH(QByteArray, reason);
+        StoppedProcess process(kRam, std::nullopt, {});
+        std::ofstream(path("helper")) << "#!/bin/sh\n" << script.constData() << "\n";
+        QCOMPARE(::chmod(path("helper").c_str(), 0700), 0);
+        auto spec = specOf(process);
+        spec.helper = path("helper");
+        CaptureLimits limits;
+        limits.prepare = code == ErrorCode::TimedOut ? std::chrono::milliseconds(50) : limits.prepare;
+        auto running = MemoryCapture::start(spec, limits);
+        QVERIFY(good(running));
+        const auto prepared = running->prepare();
+        QVERIFY(!prepared);
+        QCOMPARE(prepared.error().code, code);
+        QVERIFY2(QByteArray(prepared.error().message.c_str()).contains(reason), prepared.error().message.c_str());
+    }
+    /// Nobody waits for it any more: it ends by itself, and leaves nothing running.
+    void dropped_endsTheHelper() {
+        StoppedProcess process(kRam, std::nullopt, {});
+        {
+            auto running = MemoryCapture::start(specOf(process));
+            QVERIFY(good(running));
+            QVERIFY(good(running->prepare()));
+        }
+        QVERIFY(!std::filesystem::exists(path("delta")));
+        QCOMPARE(::waitpid(-1, nullptr, WNOHANG), 0); // only the stopped process is left as a child
     }
 };
 
