@@ -61,7 +61,8 @@ int openReadOnly(const char* path, int flags) {
         return -1;
     }
     struct open_how how {};
-    how.flags = static_cast<unsigned>(flags & (O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)) | O_RDONLY | O_LARGEFILE;
+    how.flags =
+        static_cast<unsigned>(flags & (O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)) | O_RDONLY | O_LARGEFILE;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
     const long opened = ::syscall(SYS_openat2, folder, rest, &how, sizeof how);
     ::close(folder);
@@ -142,7 +143,7 @@ BULKHEAD_OPEN(open64)
 BULKHEAD_OPENAT(openat)
 BULKHEAD_OPENAT(openat64)
 // Their names are libc's.
-BULKHEAD_OPEN_CHECKED(__open_2)     // NOLINT
-BULKHEAD_OPEN_CHECKED(__open64_2)   // NOLINT
-BULKHEAD_OPENAT_CHECKED(__openat_2) // NOLINT
+BULKHEAD_OPEN_CHECKED(__open_2)       // NOLINT
+BULKHEAD_OPEN_CHECKED(__open64_2)     // NOLINT
+BULKHEAD_OPENAT_CHECKED(__openat_2)   // NOLINT
 BULKHEAD_OPENAT_CHECKED(__openat64_2) // NOLINT

@@ -40,7 +40,8 @@ StoppedProcess::~StoppedProcess() {
 void StoppedProcess::run(const std::optional<std::filesystem::path>& image, const std::vector<Change>& changes) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); // for tests that are not run as root
-    void* const room = ::mmap(nullptr, m_ram + 2 * kGuard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const room =
+        ::mmap(nullptr, m_ram + 2 * kGuard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     char* memory = static_cast<char*>(room) + kGuard;
     bool good = room != MAP_FAILED;
     if (image) {

@@ -83,15 +83,15 @@ private slots:
 
         row("anonymous", false, "7ee000-7f0000 rw-p 00000000 00:00 0 \n", {0x7ee000});
         row("anonymous with a name", false, "7ee000-7f0000 rw-p 00000000 00:00 0 [anon:ram]\n", {0x7ee000});
-        row("anonymous in parts", false,
-            "7ee000-7ef000 rw-p 00000000 00:00 0 \n7ef000-7f0000 rw-p 00000000 00:00 0 \n", {0x7ee000});
+        row("anonymous in parts", false, "7ee000-7ef000 rw-p 00000000 00:00 0 \n7ef000-7f0000 rw-p 00000000 00:00 0 \n",
+            {0x7ee000});
         row("behind a smaller neighbour", false,
             "7ed000-7ee000 rw-p 00000000 00:00 0 \n7ee000-7f0000 rw-p 00000000 00:00 0 \n", {0x7ee000});
         row("two of that size", false, "7ea000-7ec000 rw-p 00000000 00:00 0 \n7ee000-7f0000 rw-p 00000000 00:00 0 \n",
             {0x7ea000, 0x7ee000});
         row("joined with a neighbour", false, "7ed000-7f0000 rw-p 00000000 00:00 0 \n", {});
-        row("parts with a gap", false,
-            "7ed000-7ee000 rw-p 00000000 00:00 0 \n7ef000-7f0000 rw-p 00000000 00:00 0 \n", {});
+        row("parts with a gap", false, "7ed000-7ee000 rw-p 00000000 00:00 0 \n7ef000-7f0000 rw-p 00000000 00:00 0 \n",
+            {});
         row("anonymous, but code", false, "7ee000-7f0000 rwxp 00000000 00:00 0 \n", {});
         row("heap", false, "7ee000-7f0000 rw-p 00000000 00:00 0 [heap]\n", {});
         row("a file's", false, "7ee000-7f0000 rw-p 00000000 08:01 42 /images/x.ram\n", {});

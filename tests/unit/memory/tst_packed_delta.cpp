@@ -140,8 +140,9 @@ private slots:
     void sinkFailure_endsTheReading() {
         auto reader = DeltaReader::open(path("sample"));
         QVERIFY(reader);
-        const auto result = reader->read({[](Bytes, std::string_view) { return Status(fail(ErrorCode::NoSpace, "full")); },
-                                          [](Bytes, Bytes) { return Status{}; }});
+        const auto result =
+            reader->read({[](Bytes, std::string_view) { return Status(fail(ErrorCode::NoSpace, "full")); },
+                          [](Bytes, Bytes) { return Status{}; }});
         QVERIFY(!result);
         QCOMPARE(result.error().message, std::string("full"));
     }
@@ -246,7 +247,8 @@ private slots:
         QVERIFY(decodeCaptured(encode(captured)) == captured);
         const FinishedCapture finished{{1, 2, 3, std::string(64, 'a')}, 4};
         QVERIFY(decodeFinished(encode(finished)) == finished);
-        const auto error = decodePrepared(encode(Error{ErrorCode::NoSpace, "no room\nat all: " + std::string(5000, 'x')}));
+        const auto error =
+            decodePrepared(encode(Error{ErrorCode::NoSpace, "no room\nat all: " + std::string(5000, 'x')}));
         QCOMPARE(error.error().code, ErrorCode::NoSpace);
         QVERIFY(error.error().message.starts_with("no room at all: xxx"));
         QVERIFY(encode(Error{ErrorCode::NoSpace, std::string(5000, 'x')}).size() < kMaxLine);

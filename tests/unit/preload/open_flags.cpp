@@ -8,8 +8,8 @@
 #include <string_view>
 
 extern "C" {
-int __open_2(const char* path, int flags);                // NOLINT: libc's name
-int __open64_2(const char* path, int flags);              // NOLINT: libc's name
+int __open_2(const char* path, int flags);                 // NOLINT: libc's name
+int __open64_2(const char* path, int flags);               // NOLINT: libc's name
 int __openat_2(int folder, const char* path, int flags);   // NOLINT: libc's name
 int __openat64_2(int folder, const char* path, int flags); // NOLINT: libc's name
 }
