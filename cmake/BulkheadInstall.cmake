@@ -18,7 +18,12 @@ endfunction()
 
 bulkhead_install("${CMAKE_INSTALL_BINDIR}" bulkhead bulkhead-viewer bulkhead-tray)
 bulkhead_install("${CMAKE_INSTALL_SBINDIR}" bulkheadd)
-bulkhead_install("libexec/bulkhead" bulkhead-channel bulkhead-memcap bulkhead-build bulkhead-agent bulkhead-session bulkhead-reaper)
+bulkhead_install("libexec/bulkhead" bulkhead-channel bulkhead-memcap bulkhead-build bulkhead-agent bulkhead-session
+    bulkhead-reaper)
+if(TARGET bulkhead-readonly)
+    # Where emulators that AppArmor confines may map libraries from.
+    install(TARGETS bulkhead-readonly LIBRARY DESTINATION "lib/${CMAKE_LIBRARY_ARCHITECTURE}/bulkhead" OPTIONAL)
+endif()
 
 set(units "lib/systemd/system") # where Debian's systemd looks, whatever the libdir
 install(FILES packaging/systemd/bulkheadd.service DESTINATION "${units}")

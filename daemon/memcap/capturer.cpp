@@ -37,10 +37,6 @@ Result<std::uint64_t> Capturer::findAddress() const {
     if (!vmas) {
         return fail(vmas.error());
     }
-    if (vmas->empty()) { // its memory is gone
-        const auto alive = m_emulator.alive();
-        return fail(alive ? Error{ErrorCode::NotFound, "the emulator has no memory"} : alive.error());
-    }
     const auto addresses = findRam(*vmas, m_task.ram, m_task.mapped);
     if (!addresses) {
         return fail(addresses.error());
@@ -78,6 +74,14 @@ Status Capturer::checkSize(std::uint64_t pages) const {
 }
 
 Result<memory::PreparedCapture> Capturer::prepare() {
+    auto prepared = makeReady();
+    if (auto alive = m_emulator.alive(); !alive) {
+        return fail(alive.error());
+    }
+    return prepared;
+}
+
+Result<memory::PreparedCapture> Capturer::makeReady() {
     const auto address = findAddress();
     if (!address) {
         return fail(address.error());
@@ -93,8 +97,9 @@ Result<memory::PreparedCapture> Capturer::prepare() {
     }
     // At worst all of it is written. Better no room now than when the guest has stood still for it.
     if (pages > 0 && ::fallocate(m_output.get(), 0, 0, static_cast<off_t>(pages * kPage)) != 0 && errno != EOPNOTSUPP) {
-        const int error = errno == EFBIG ? ENOSPC : errno;
-        return failErrno("cannot take " + formatBytes(pages * kPage) + " of disk space for the memory delta", error);
+        const int error = errno;
+        return memory::failWriting("cannot take " + formatBytes(pages * kPage) + " of disk space for the memory delta",
+                                   error);
     }
     const Bytes wanted = pages * kPage + pages * kPage / kSlackShare + kSlack;
     if (auto reserved = m_buffer.reserve(m_task.ram, wanted); !reserved) {
@@ -105,6 +110,15 @@ Result<memory::PreparedCapture> Capturer::prepare() {
 }
 
 Result<memory::CapturedPages> Capturer::capture() {
+    auto captured = copyPages();
+    // Of an ended process the kernel says many things; that it has ended is what matters.
+    if (auto alive = m_emulator.alive(); !captured && !alive) {
+        return fail(alive.error());
+    }
+    return captured;
+}
+
+Result<memory::CapturedPages> Capturer::copyPages() {
     const auto begin = std::chrono::steady_clock::now();
     // The mapping is still where it was: nothing else could be told from the page map.
     const auto address = findAddress();
@@ -154,8 +168,8 @@ Status Capturer::compareGap(std::uint64_t first, std::uint64_t end, memory::Delt
             return fail(extent.error());
         }
         first = std::max(first, extent->begin / kPage);
-        if (first >= end) {
-            break;
+        if (extent->begin == extent->end || first >= end) {
+            break; // holes up to there
         }
         const std::uint64_t count = std::min({kPagesAtOnce, end - first, (extent->end + kPage - 1) / kPage - first});
         const auto parent = m_parent.read(first * kPage, count * kPage);
@@ -229,10 +243,13 @@ Result<memory::FinishedCapture> Capturer::finish() {
     }
     // What was taken beforehand for the worst case; finish() of the writer cuts the file in any case.
     if (::ftruncate(m_output.get(), static_cast<off_t>(index->fileSize())) != 0) {
-        return failErrno("cannot cut the memory delta to its size", errno);
+        return memory::failWriting("cannot give the memory delta its size", errno);
     }
     auto delta = write(*index);
     m_buffer.drop();
+    if (auto same = m_parent.unchanged(); !same) {
+        return fail(same.error());
+    }
     if (!delta) {
         return fail(delta.error());
     }

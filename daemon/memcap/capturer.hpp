@@ -32,6 +32,8 @@ public:
     Result<memory::FinishedCapture> finish();
 
 private:
+    Result<memory::PreparedCapture> makeReady();
+    Result<memory::CapturedPages> copyPages();
     Result<std::uint64_t> findAddress() const;
     Status checkSize(std::uint64_t pages) const;
     /// Drops what the parent has already.

@@ -148,8 +148,7 @@ Status Emulator::privatePages(std::uint64_t address, Bytes ram, std::vector<Page
         }
         const auto count = static_cast<std::size_t>(got) / sizeof(std::uint64_t);
         if (count == 0) { // the memory of an ended process
-            const auto now = alive();
-            return now ? fail(ErrorCode::HostFailure, act + ": it is too short") : now;
+            return fail(ErrorCode::HostFailure, act + ": it is too short");
         }
         for (std::size_t i = 0; i < count; ++i) {
             if ((entries[i] & (kPresent | kSwapped)) == 0 || (entries[i] & kOfFile) != 0) {
@@ -192,13 +191,10 @@ Status Emulator::copy(std::uint64_t address, std::span<const PageRun> runs, char
         iovec local{target, size};
         const ssize_t got = ::process_vm_readv(m_pid, &local, 1, remote.data(), remote.size(), 0);
         if (got < 0) {
-            const int error = errno;
-            const auto now = alive();
-            return now ? failErrno(what("cannot read the memory"), error) : now;
+            return failErrno(what("cannot read the memory"), errno);
         }
         if (static_cast<Bytes>(got) != size) {
-            const auto now = alive();
-            return now ? fail(ErrorCode::HostFailure, what("cannot read the memory") + ": a part of it is gone") : now;
+            return fail(ErrorCode::HostFailure, what("cannot read the memory") + ": a part of it is gone");
         }
         target += size;
     }

@@ -108,11 +108,12 @@ Status installFilter(pid_t emulator) {
     // Of other processes only the one, and reading only.
     filter.allowWhen(SCMP_SYS(process_vm_readv), argument(0, SCMP_CMP_EQ, static_cast<std::uint64_t>(emulator)));
     // The descriptors that are open; none can be opened any more.
-    for (const int call : {SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(pread64), SCMP_SYS(pwrite64), SCMP_SYS(lseek),
-                           SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(fallocate),
-                           SCMP_SYS(ftruncate), SCMP_SYS(fsync), SCMP_SYS(poll), SCMP_SYS(clock_gettime),
-                           SCMP_SYS(capget), SCMP_SYS(capset), SCMP_SYS(getrandom), SCMP_SYS(exit),
-                           SCMP_SYS(exit_group), SCMP_SYS(restart_syscall), SCMP_SYS(rt_sigreturn)}) {
+    for (const int call :
+         {SCMP_SYS(read),          SCMP_SYS(write),      SCMP_SYS(pread64),         SCMP_SYS(pwrite64),
+          SCMP_SYS(lseek),         SCMP_SYS(close),      SCMP_SYS(fstat),           SCMP_SYS(newfstatat),
+          SCMP_SYS(fallocate),     SCMP_SYS(ftruncate),  SCMP_SYS(fsync),           SCMP_SYS(poll),
+          SCMP_SYS(clock_gettime), SCMP_SYS(capget),     SCMP_SYS(capset),          SCMP_SYS(getrandom),
+          SCMP_SYS(exit),          SCMP_SYS(exit_group), SCMP_SYS(restart_syscall), SCMP_SYS(rt_sigreturn)}) {
         filter.allow(call);
     }
     // malloc and the buffer, without memory that could be run.

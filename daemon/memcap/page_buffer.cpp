@@ -11,7 +11,8 @@ namespace bulkhead::memcap {
 
 Status PageBuffer::reserve(Bytes most, Bytes ready) {
     drop();
-    void* const memory = ::mmap(nullptr, most, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const memory =
+        ::mmap(nullptr, most, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) { // NOLINT: a macro with a C cast
         return fail(ErrorCode::LimitExceeded, "no addresses for a buffer of " + formatBytes(most));
     }

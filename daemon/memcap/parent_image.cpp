@@ -22,7 +22,23 @@ Result<ParentImage> ParentImage::open(UniqueFd fd, Bytes ram) {
     ParentImage image;
     image.m_fd = std::move(fd);
     image.m_size = ram;
+    image.m_written = status.st_mtim;
     return image;
+}
+
+Status ParentImage::unchanged() const {
+    if (!m_fd) {
+        return {};
+    }
+    struct stat status {};
+    if (::fstat(m_fd.get(), &status) != 0) {
+        return failErrno(kWhat, errno);
+    }
+    if (static_cast<Bytes>(status.st_size) != m_size || status.st_mtim.tv_sec != m_written.tv_sec ||
+        status.st_mtim.tv_nsec != m_written.tv_nsec) {
+        return fail(ErrorCode::HostFailure, "the parent image changed during the capture");
+    }
+    return {};
 }
 
 Result<std::string_view> ParentImage::read(Bytes offset, std::size_t size) {
@@ -38,7 +54,8 @@ Result<std::string_view> ParentImage::read(Bytes offset, std::size_t size) {
             break;
         }
         const Bytes stop = std::min(extent->end, end);
-        if (auto got = memory::readFully(m_fd.get(), m_bytes.data() + (begin - offset), stop - begin, begin, kWhat); !got) {
+        if (auto got = memory::readFully(m_fd.get(), m_bytes.data() + (begin - offset), stop - begin, begin, kWhat);
+            !got) {
             return fail(got.error());
         }
         at = stop;

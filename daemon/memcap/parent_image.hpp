@@ -6,6 +6,7 @@
 #include "base/unique_fd.hpp"
 #include "memory/file_io.hpp"
 
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,11 +25,14 @@ public:
     Result<std::string_view> read(Bytes offset, std::size_t size);
     /// The stretch with data that `offset` is in, or the next one; an empty one at the end when there is none.
     Result<memory::Extent> dataAfter(Bytes offset);
+    /// HostFailure when it is not what it was: an image never changes, and a delta to another one would be wrong.
+    Status unchanged() const;
 
 private:
     UniqueFd m_fd; ///< not open: zeros everywhere
     Bytes m_size = 0;
-    memory::Extent m_extent; ///< the last that was found …
+    timespec m_written{};
+    memory::Extent m_extent;  ///< the last that was found …
     Bytes m_searchedFrom = 0; ///< … from here on
     std::vector<char> m_bytes;
 };

@@ -24,7 +24,12 @@ MODULES = {
     "hypervisor": ("daemon/hypervisor", {"base", "core", "process"}, set()),
     "storage": ("daemon/storage", {"base", "core"}, set()),
     "dbus": ("daemon/dbus", {"base", "core"}, set()),
-    "imaging": ("daemon/imaging", {"base", "core", "process"}, set()),
+    # A part of imaging that bulkhead-memcap shares, so it comes first and links little.
+    "memory": ("daemon/imaging/memory", {"base", "process"},
+               {"imaging/digest.hpp", "imaging/file_tree.hpp", "imaging/sparse_copy.hpp"}),
+    "imaging": ("daemon/imaging", {"base", "core", "process", "memory"}, set()),
+    "memcap": ("daemon/memcap", {"base", "memory"}, set()),
+    "preload": ("daemon/preload", set(), set()),
     "link": ("daemon/link", {"base", "core", "process", "protocol"}, {"channel/records.hpp"}),
     "channel": ("daemon/channel", {"base", "protocol"}, STREAMS),
     "egress": ("daemon/egress", {"base", "policy"}, set()),
@@ -50,7 +55,7 @@ LIBRARIES = {
     "SQLite": (r"^sqlite3", r"(?i)sqlite", {"storage"}),
     "toml++": (r"^toml(\+\+|plusplus)", r"(?i)toml", {"config", "imaging"}),
     "protobuf": (r"^google/protobuf/|\.pb\.h$", r"protobuf", {"protocol", "agent", "session", "channel", "link"}),
-    "libseccomp": (r"^seccomp\.h$", r"seccomp", {"channel", "egress", "agent", "viewer"}),
+    "libseccomp": (r"^seccomp\.h$", r"seccomp", {"channel", "egress", "agent", "memcap", "viewer"}),
     "CLI11": (r"^CLI/", r"CLI11", {"cli"}),
     "nlohmann-json": (r"^nlohmann/", r"nlohmann", {"cli", "hypervisor", "storage", "imaging"}),
 }

@@ -133,8 +133,8 @@ Result<std::string> DeltaReader::read(const PageSink& sink) {
     }
     std::string found = digest.finish();
     if (found != digestOfBytes(trailer)) {
-        return fail(ErrorCode::HostFailure, m_name + " is damaged: its digest is " + found + ", it says " +
-                                                digestOfBytes(trailer));
+        return fail(ErrorCode::HostFailure,
+                    m_name + " is damaged: its digest is " + found + ", it says " + digestOfBytes(trailer));
     }
     return found;
 }

@@ -27,6 +27,14 @@ Status readFully(int fd, char* target, std::size_t size, Bytes offset, const std
     return {};
 }
 
+tl::unexpected<Error> failWriting(const std::string& what, int errorNumber) {
+    Error error = failErrno(what, errorNumber).value();
+    if (errorNumber == EFBIG) {
+        error.code = ErrorCode::NoSpace;
+    }
+    return fail(std::move(error));
+}
+
 Status writeFully(int fd, std::string_view bytes, Bytes offset, const std::string& what) {
     while (!bytes.empty()) {
         const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -34,7 +42,7 @@ Status writeFully(int fd, std::string_view bytes, Bytes offset, const std::strin
             continue;
         }
         if (written < 0) {
-            return failErrno(what, errno);
+            return failWriting(what, errno);
         }
         bytes.remove_prefix(static_cast<std::size_t>(written));
         offset += static_cast<Bytes>(written);

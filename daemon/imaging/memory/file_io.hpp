@@ -11,7 +11,9 @@ namespace bulkhead::memory {
 
 /// Reads exactly `size` bytes from `offset`; a file that ends before is a failure. `what` begins the message.
 Status readFully(int fd, char* target, std::size_t size, Bytes offset, const std::string& what);
-/// Writes all bytes at `offset`.
+/// failErrno(), with NoSpace also for a file that may not become so large.
+tl::unexpected<Error> failWriting(const std::string& what, int errorNumber);
+/// Writes all bytes at `offset`. Fails as failWriting() does.
 Status writeFully(int fd, std::string_view bytes, Bytes offset, const std::string& what);
 /// True if every byte is zero; true for none.
 bool isZero(std::string_view bytes);

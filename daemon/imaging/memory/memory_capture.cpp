@@ -155,8 +155,8 @@ Result<std::string> MemoryCapture::ask(std::string_view command, std::chrono::mi
             continue;
         }
         if (ready == 0) {
-            return fail(ErrorCode::TimedOut,
-                        what + ": no end of \"" + std::string(command) + "\" in " + std::to_string(limit.count()) + " ms");
+            return fail(ErrorCode::TimedOut, what + ": no end of \"" + std::string(command) + "\" in " +
+                                                 std::to_string(limit.count()) + " ms");
         }
         std::array<char, kMaxLine> bytes{};
         const ssize_t got = ::recv(m_running->link.get(), bytes.data(), bytes.size(), 0);

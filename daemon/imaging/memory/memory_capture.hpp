@@ -26,9 +26,9 @@ struct CaptureParent {
 struct CaptureSpec {
     std::filesystem::path helper; ///< bulkhead-memcap
     pid_t emulator = -1;
-    int emulatorPidfd = -1;        ///< not owned; -1: opened from `emulator`, which is only safe while it surely lives
-    Bytes ram = 0;                 ///< of the guest
-    Bytes maxPrivate = 0;          ///< more private memory than this is refused with LimitExceeded; 0: as much as `ram`
+    int emulatorPidfd = -1; ///< not owned; -1: opened from `emulator`, which is only safe while it surely lives
+    Bytes ram = 0;          ///< of the guest
+    Bytes maxPrivate = 0;   ///< more private memory than this is refused with LimitExceeded; 0: as much as `ram`
     std::optional<std::filesystem::path> mappedImage; ///< what it was started from; none: booted cold
     std::optional<CaptureParent> parent;              ///< must be there when mappedImage is
     std::filesystem::path output;                     ///< the new file, 0600; removed unless finish() succeeds
@@ -64,7 +64,7 @@ public:
 private:
     struct Running {
         process::Child child;
-        UniqueFd link; ///< its standard input and output
+        UniqueFd link;            ///< its standard input and output
         std::string emulatorName; ///< "emulator 1234", for messages
     };
 

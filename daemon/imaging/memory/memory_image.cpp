@@ -91,8 +91,8 @@ Status apply(const DeltaStep& step, Bytes ram, int fd, const std::string& what) 
                                                 formatBytes(ram));
     }
     if (delta->index().parent != step.parent) {
-        return fail(ErrorCode::HostFailure, step.file.string() + " is a delta of image " + delta->index().parent +
-                                                ", not of " + step.parent);
+        return fail(ErrorCode::HostFailure,
+                    step.file.string() + " is a delta of image " + delta->index().parent + ", not of " + step.parent);
     }
     const auto read = delta->read({
         [&](Bytes offset, std::string_view pages) { return writeFully(fd, pages, offset, what); },
@@ -144,7 +144,7 @@ Result<MemoryImage> composeImage(const ComposeSpec& spec) {
         }
         image.reflinked = *copied;
     } else if (::ftruncate(fd.get(), static_cast<off_t>(spec.ram)) != 0) {
-        return failErrno(what, errno);
+        return failWriting(what, errno);
     }
     for (const DeltaStep& step : spec.deltas) {
         if (auto applied = apply(step, spec.ram, fd.get(), what); !applied) {

@@ -24,8 +24,8 @@ constexpr std::string_view kUnfinishedPrefix = ".unfinished-";
 struct MemoryImage {
     std::filesystem::path file; ///< <folder>/<digest>.ram
     std::string digest;
-    Bytes size = 0;      ///< the guest's RAM
-    Bytes allocated = 0; ///< what the file takes of the disk; shared extents count in each of their files
+    Bytes size = 0;         ///< the guest's RAM
+    Bytes allocated = 0;    ///< what the file takes of the disk; shared extents count in each of their files
     bool reflinked = false; ///< shares its unchanged parts with the parent
 };
 

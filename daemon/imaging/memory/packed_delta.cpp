@@ -141,8 +141,8 @@ Result<DeltaHeader> decodeHeader(std::string_view bytes, Bytes fileSize) {
     if (header.runCount > header.dataPages + header.zeroPages) {
         return damaged("more runs than pages");
     }
-    const Bytes expected = kDeltaHeaderSize + header.runCount * kDeltaRunSize + header.dataPages * kPage +
-                           kDeltaTrailerSize;
+    const Bytes expected =
+        kDeltaHeaderSize + header.runCount * kDeltaRunSize + header.dataPages * kPage + kDeltaTrailerSize;
     if (fileSize != expected) {
         return damaged("the file has " + std::to_string(fileSize) + " bytes, its header says " +
                        std::to_string(expected));
