@@ -21,6 +21,7 @@ constexpr std::array kTable{
     MethodRow{kManager, "ListTemplates", Action::View},
     MethodRow{kManager, "DescribeTemplate", Action::View},
     MethodRow{kManager, "BuildTemplate", Action::Administer},
+    MethodRow{kManager, "MakeWarmImage", Action::Administer},
     MethodRow{kManager, "Doctor", Action::View},
     MethodRow{kDomain, "Describe", Action::UseOwn},
     MethodRow{kDomain, "Start", Action::UseOwn},

@@ -33,6 +33,16 @@ std::string digestOf(const core::WarmImageKey& key) {
     return digest.finish().substr(0, 32);
 }
 
+Status copyInto(const std::filesystem::path& from, const std::filesystem::path& to) {
+    const UniqueFd source(::open(from.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    const UniqueFd target(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!source || !target) {
+        return failErrno("cannot copy " + from.string() + " to " + to.string(), errno);
+    }
+    const auto copied = copySparse(source.get(), target.get(), from.string(), kMostPart);
+    return copied ? Status{} : fail(copied.error());
+}
+
 } // namespace
 
 Result<std::filesystem::path> FileWarmImageStore::warmFolder(const std::string& name,
@@ -134,8 +144,8 @@ Result<std::filesystem::path> FileWarmImageStore::begin(const core::WarmImageKey
 
 Result<core::WarmImage> FileWarmImageStore::publish(const core::WarmImageKey& key, const std::filesystem::path& folder,
                                                     const std::filesystem::path& system) {
-    if (auto moved = renamePath(system, folder / kSystem); !moved) {
-        return fail(moved.error());
+    if (auto copied = copyInto(system, folder / kSystem); !copied) {
+        return fail(copied.error());
     }
     WarmManifest manifest{key, m_clock.now(), {}};
     for (const char* const name : kParts) {

@@ -13,7 +13,8 @@ Result<core::InstanceRecord> instanceFrom(const Row& row) {
         return fail(id.error());
     }
     const std::string context = "instance " + id->text();
-    const auto domain = domainIdFromStored(row.text(1));
+    // Empty: it belongs to no domain.
+    const auto domain = row.text(1).empty() ? Result<DomainId>() : domainIdFromStored(row.text(1));
     if (!domain) {
         return fail(domain.error().in(context));
     }
@@ -60,14 +61,14 @@ Result<core::InstanceRecord> instanceFrom(const Row& row) {
 
 Status SqliteInstanceRepository::insert(const core::InstanceRecord& record) {
     return m_database.write([&](Connection& connection) -> Status {
-        const auto changed =
-            connection.change("INSERT INTO instances (id, domain, phase, uid_slot, template_version, size, "
-                              "acceleration, transport, started_at, cid, heads) "
-                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                              {record.id.text(), record.domain.text(), std::string(storedWord(record.phase)),
-                               std::int64_t{record.uidSlot}, record.templateVersion, record.size,
-                               std::string(storedWord(record.acceleration)), std::string(storedWord(record.transport)),
-                               record.startedAt, std::int64_t{record.cid.value_or(0)}, std::int64_t{record.heads}});
+        const auto changed = connection.change(
+            "INSERT INTO instances (id, domain, phase, uid_slot, template_version, size, "
+            "acceleration, transport, started_at, cid, heads) "
+            "VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            {record.id.text(), record.domain.isNull() ? std::string() : record.domain.text(),
+             std::string(storedWord(record.phase)), std::int64_t{record.uidSlot}, record.templateVersion, record.size,
+             std::string(storedWord(record.acceleration)), std::string(storedWord(record.transport)), record.startedAt,
+             std::int64_t{record.cid.value_or(0)}, std::int64_t{record.heads}});
         return changed ? Status() : Status(fail(changed.error().in("cannot record instance " + record.id.text())));
     });
 }
@@ -96,17 +97,17 @@ Status SqliteInstanceRepository::remove(const InstanceId& id) {
 Result<std::vector<core::InstanceRecord>> SqliteInstanceRepository::all() {
     std::vector<core::InstanceRecord> records;
     const Status done = m_database.read([&](Connection& connection) -> Status {
-        return connection.query(
-            "SELECT id, domain, phase, uid_slot, template_version, size, acceleration, transport, started_at, cid, "
-            "heads FROM instances ORDER BY started_at, id",
-            {}, [&](const Row& row) -> Status {
-                auto record = instanceFrom(row);
-                if (!record) {
-                    return fail(record.error());
-                }
-                records.push_back(std::move(*record));
-                return {};
-            });
+        return connection.query("SELECT id, COALESCE(domain, ''), phase, uid_slot, template_version, size, "
+                                "acceleration, transport, started_at, cid, "
+                                "heads FROM instances ORDER BY started_at, id",
+                                {}, [&](const Row& row) -> Status {
+                                    auto record = instanceFrom(row);
+                                    if (!record) {
+                                        return fail(record.error());
+                                    }
+                                    records.push_back(std::move(*record));
+                                    return {};
+                                });
     });
     if (!done) {
         return fail(done.error());

@@ -74,7 +74,7 @@ std::string_view nameOf(InstancePhase phase);
 /// What is remembered of an instance over a restart of the daemon.
 struct InstanceRecord {
     InstanceId id;
-    DomainId domain;
+    DomainId domain; ///< null: none, it was booted for a warm image
     InstancePhase phase = InstancePhase::Starting;
     unsigned uidSlot = 0; ///< see UidLeases
     std::string templateVersion;

@@ -49,7 +49,7 @@ public:
     /// next start of the daemon otherwise. `needs`: bytes that will be written; NoSpace when there is not that much.
     virtual Result<std::filesystem::path> begin(const WarmImageKey& key, Bytes needs) = 0;
     /// Makes the parts unchangeable and gives them their place; one that is there already goes. `system`: the layer of
-    /// the system disk that the captured guest wrote to, which is moved away from there; nobody may use it any more.
+    /// the system disk that the captured guest wrote to, which is copied; nobody may write to it any more.
     virtual Result<WarmImage> publish(const WarmImageKey& key, const std::filesystem::path& folder,
                                       const std::filesystem::path& system) = 0;
     virtual void discard(const std::filesystem::path& folder) = 0;

@@ -365,7 +365,6 @@ Result<InstanceLauncher::ImageSource> InstanceLauncher::bootForImage(const std::
         return fail(planned.error());
     }
     Plan& plan = *planned;
-    plan.record.domain = randomId<DomainId>();
     plan.isForImage = true;
     if (auto begun = begin(plan, job); !begun) {
         return fail(begun.error());
