@@ -35,6 +35,19 @@ constexpr const char* kMainFooter =
 With --json, results go to standard output as JSON and errors to standard error as {"error": {"code", "message", "hint"}}.
 Start with: bulkhead doctor)";
 
+constexpr const char* kSetFooter = R"(Settings:
+  size=SIZE        one of the template's sizes; a domain that runs has it from its next start on
+  label=LABEL      the label on its windows: red, orange, yellow, green, gray, blue, purple or black
+  home-size=BYTES  the size of its home disk, such as 8GiB; it can only grow, while the domain is stopped
+  tags=TAG,TAG     all its tags; tags= for none
+  egress=PROFILE   what it may reach on the network (so far: none)
+
+Examples:
+  bulkhead domain set work label=blue size=large
+  bulkhead domain set work tags=mail,private
+
+All of it is changed, or nothing. The definition's file keeps its comments; "domain show" names it.)";
+
 /// CLI11 offers durations as validators only; ours turns the text into a value.
 CLI::Option* addDuration(CLI::App* app, const char* name, std::optional<std::chrono::milliseconds>& target,
                          const char* description) {
@@ -108,6 +121,7 @@ struct Grammar {
     DomainCreateArguments domainCreate;
     DomainListArguments domainList;
     DomainShowArguments domainShow;
+    DomainSetArguments domainSet;
     DomainStartArguments domainStart;
     DomainStopArguments domainStop;
     DomainRemoveArguments domainRemove;
@@ -194,6 +208,16 @@ struct Grammar {
         addText(verb, "NAME", domainShow.name, "", "The domain")->required();
         verbs.emplace_back(verb, [this] { return Invocation(domainShow); });
 
+        verb = addVerb(noun, "set", "Change the definition of a domain", domainSet.json);
+        addText(verb, "NAME", domainSet.name, "", "The domain")->required();
+        verb->add_option_function<std::vector<std::string>>(
+                "KEY=VALUE", [this](const std::vector<std::string>& words) { takeSettings(words); },
+                "What to change, and to what")
+            ->type_name("")
+            ->required();
+        verb->footer(kSetFooter);
+        verbs.emplace_back(verb, [this] { return Invocation(domainSet); });
+
         verb = addVerb(noun, "start", "Start a domain", domainStart.json);
         addText(verb, "NAME", domainStart.name, "", "The domain")->required();
         verbs.emplace_back(verb, [this] { return Invocation(domainStart); });
@@ -234,6 +258,20 @@ struct Grammar {
         addText(verb, "NAME", domainExport.name, "", "The domain, which is started if it does not run")->required();
         verb->add_flag("--remove", domainExport.remove, "Take them out again; the domain need not be there any more");
         verbs.emplace_back(verb, [this] { return Invocation(domainExport); });
+    }
+
+    void takeSettings(const std::vector<std::string>& words) {
+        for (const std::string& word : words) {
+            const std::size_t sign = word.find('=');
+            if (sign == std::string::npos || sign == 0) {
+                throw CLI::ValidationError("'" + word + "' is not KEY=VALUE, as in label=blue");
+            }
+            const std::string key = word.substr(0, sign);
+            if (std::ranges::any_of(domainSet.settings, [&](const auto& known) { return known.first == key; })) {
+                throw CLI::ValidationError("'" + key + "' is given twice");
+            }
+            domainSet.settings.emplace_back(key, word.substr(sign + 1));
+        }
     }
 
     void addTemplate() {

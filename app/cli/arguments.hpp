@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -38,6 +39,11 @@ struct DomainListArguments {
 };
 struct DomainShowArguments {
     std::string name;
+    bool json = false;
+};
+struct DomainSetArguments {
+    std::string name;
+    std::vector<std::pair<std::string, std::string>> settings; ///< key and value, as given
     bool json = false;
 };
 struct DomainStartArguments {
@@ -99,10 +105,10 @@ struct DoctorArguments {
 };
 
 using Invocation =
-    std::variant<RunArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments, DomainStartArguments,
-                 DomainStopArguments, DomainRemoveArguments, DomainAppsArguments, DomainLaunchArguments,
-                 DomainScreenshotArguments, DomainWindowsArguments, DomainExportArguments, TemplateListArguments,
-                 TemplateShowArguments, TemplateBuildArguments, DoctorArguments>;
+    std::variant<RunArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments, DomainSetArguments,
+                 DomainStartArguments, DomainStopArguments, DomainRemoveArguments, DomainAppsArguments,
+                 DomainLaunchArguments, DomainScreenshotArguments, DomainWindowsArguments, DomainExportArguments,
+                 TemplateListArguments, TemplateShowArguments, TemplateBuildArguments, DoctorArguments>;
 
 /// A command line that is done once it is read: --help and --version (status 0, `text` for standard output), or a
 /// mistake (status 2, `text` and `hint` for standard error).

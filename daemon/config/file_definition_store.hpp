@@ -25,6 +25,7 @@ public:
 
     /// An admin's definition wins over the same owner's own one of that name, which is then a problem.
     Loaded loadDomains() override;
+    Result<core::DomainDefinition> reload(const core::DomainDefinition& definition) override;
     /// InvalidArgument when the definition would not be readable afterwards; NotAuthorized for an admin's one.
     Result<core::DomainDefinition> save(core::DomainDefinition definition) override;
     Status removeDefinition(const core::DomainDefinition& definition) override;
@@ -34,6 +35,8 @@ private:
     void loadDomainFolder(int folder, const std::filesystem::path& path, std::optional<uid_t> owner,
                           Loaded& loaded) const;
     void loadUserFolders(Loaded& loaded) const;
+    /// That `text` is the definition and nothing else.
+    [[nodiscard]] Status checkText(const std::string& text, const core::DomainDefinition& definition) const;
     [[nodiscard]] std::filesystem::path userFile(const core::DomainDefinition& definition) const;
     /// The owner's folder; not open when it is absent and `make` is not set.
     [[nodiscard]] Result<UniqueFd> openUserFolder(uid_t owner, bool make) const;

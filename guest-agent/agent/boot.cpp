@@ -2,6 +2,7 @@
 #include "agent/boot.hpp"
 
 #include "agent/accounts.hpp"
+#include "agent/grown_disk.hpp"
 #include "agent/modules.hpp"
 #include "agent/small_file.hpp"
 #include "agent/transport.hpp"
@@ -219,6 +220,8 @@ Status enterSystem() {
         if (auto done = mountAt(kHomeDisk, home.c_str(), "ext4", MS_NOATIME | MS_NOSUID | MS_NODEV); !done) {
             return done;
         }
+        // One that cannot grow is as good as it was.
+        static_cast<void>(fillDisk(kHomeDisk, home.c_str()));
     }
     for (const char* const place : {"/dev", "/proc", "/sys"}) {
         const std::string target = kNewRoot + std::string(place);

@@ -30,6 +30,11 @@ struct DomainEntry {
     std::string waitingClient;
     /// Why the definition cannot be used (bad or missing file); empty: it can.
     std::string definitionProblem;
+
+    /// It runs, and what its definition says of the machine takes effect at the next start only.
+    [[nodiscard]] bool isRestartNeeded() const {
+        return instance && !definition.size.empty() && definition.size != instance->size;
+    }
 };
 
 /// All domains with their present state: the one piece of shared mutable state of the daemon. Thread-safe; every method
@@ -53,6 +58,8 @@ public:
     /// For the reconciler: sets what was found.
     void restore(const DomainId& id, DomainState state, const std::string& reason);
     void setInstance(const DomainId& id, std::optional<InstanceRecord> instance);
+    /// Tells that domains have changed.
+    void setDefinition(const DomainId& id, DomainDefinition definition);
     /// From now on it can only be removed.
     void markRemoving(const DomainId& id);
     void setWaitingClient(const DomainId& id, const std::string& busName);

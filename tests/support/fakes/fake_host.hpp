@@ -30,17 +30,26 @@ public:
         const std::lock_guard lock(m_mutex);
         m_states[id].push_back(state);
     }
-    void domainsChanged() override {}
+    void domainsChanged() override {
+        const std::lock_guard lock(m_mutex);
+        ++m_changes;
+    }
     void jobProgress(const JobId&, double) override {}
     void jobFinished(const JobId&) override {}
     std::vector<core::DomainState> states(const DomainId& id) {
         const std::lock_guard lock(m_mutex);
         return m_states[id];
     }
+    /// How often domainsChanged() came.
+    unsigned changes() {
+        const std::lock_guard lock(m_mutex);
+        return m_changes;
+    }
 
 private:
     std::mutex m_mutex;
     std::map<DomainId, std::vector<core::DomainState>> m_states;
+    unsigned m_changes = 0;
 };
 
 /// Emulators end when the test says so.
