@@ -77,7 +77,9 @@ QVariantMap FakeDomain::SetDefinition(const QVariantMap& changes) {
     }
     for (auto change = changes.cbegin(); change != changes.cend(); ++change) {
         const bool waits = change.key() == "size" && description["state"] != "stopped";
-        description[waits ? "next-size" : change.key()] = change.value();
+        const QString text = change.value().toString();
+        description[waits ? "next-size" : change.key()] =
+            text.endsWith("GiB") ? QVariant(text.chopped(3).toULongLong() << 30U) : change.value();
         if (waits) {
             description["restart-needed"] = true;
         }
