@@ -137,6 +137,8 @@ struct Grammar {
 
     CLI::App* runVerb = nullptr;
     CLI::Option* disposableOption = nullptr;
+    CLI::Option* launchDisposable = nullptr;
+    CLI::App* launchVerb = nullptr;
     /// Each verb with the arguments that it fills.
     std::vector<std::pair<CLI::App*, std::function<Invocation()>>> verbs;
 
@@ -238,9 +240,15 @@ struct Grammar {
         verbs.emplace_back(verb, [this] { return Invocation(domainApps); });
 
         verb = addVerb(noun, "launch", "Start an app in a domain and show its windows", domainLaunch.json);
-        addText(verb, "NAME", domainLaunch.name, "", "The domain")->required();
-        addText(verb, "APP", domainLaunch.app, "", "The app, as \"apps\" lists it")->required();
+        addText(verb, "NAME", domainLaunch.name, "", "The domain; left out with --disposable")->required();
+        addText(verb, "APP", domainLaunch.app, "", "The app, as \"apps\" lists it");
+        // A flag, so that only --disposable=TEMPLATE takes a value.
+        launchDisposable =
+            verb->add_flag("--disposable{}", domainLaunch.templateName,
+                           "In a new disposable domain, of TEMPLATE if given (default: desktop), which is "
+                           "gone some seconds after its last window is closed");
         verb->add_flag("--no-viewer", domainLaunch.noViewer, "Do not show its windows");
+        launchVerb = verb;
         verbs.emplace_back(verb, [this] { return Invocation(domainLaunch); });
 
         verb = addVerb(noun, "windows", "List the windows that are open in a domain", domainWindows.json);
@@ -361,6 +369,19 @@ std::optional<ParseEnd> completeRun(Grammar& grammar) {
     return std::nullopt;
 }
 
+std::optional<ParseEnd> completeLaunch(Grammar& grammar) {
+    DomainLaunchArguments& launch = grammar.domainLaunch;
+    launch.disposable = grammar.launchDisposable->count() > 0;
+    if (!launch.disposable) {
+        return launch.app.empty() ? std::optional(mistake(grammar, "APP is required")) : std::nullopt;
+    }
+    if (!launch.app.empty()) {
+        return mistake(grammar, "--disposable takes no NAME, only APP");
+    }
+    launch.app = std::exchange(launch.name, {});
+    return std::nullopt;
+}
+
 /// The verb (or noun): only options can stand before it, and none of them takes a value.
 std::vector<std::string>::const_iterator firstWordOf(const std::vector<std::string>& arguments) {
     return std::find_if(arguments.begin(), arguments.end(),
@@ -417,6 +438,11 @@ std::variant<Invocation, ParseEnd> parse(const std::vector<std::string>& given) 
         }
         if (verb == grammar.runVerb) {
             if (auto end = completeRun(grammar)) {
+                return *end;
+            }
+        }
+        if (verb == grammar.launchVerb) {
+            if (auto end = completeLaunch(grammar)) {
                 return *end;
             }
         }

@@ -66,7 +66,9 @@ struct DomainAppsArguments {
     bool json = false;
 };
 struct DomainLaunchArguments {
-    std::string name;
+    std::string name; ///< empty: a disposable
+    bool disposable = false;
+    std::string templateName; ///< of the disposable; empty: the one with a desktop
     std::string app;
     bool noViewer = false;
     bool json = false;

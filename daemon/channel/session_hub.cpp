@@ -216,7 +216,7 @@ void SessionHub::onCommand(SessionClient& client, const Command& command) {
 
 void SessionHub::turn(TimePoint now) {
     m_clients.remove_if([](const SessionClient& client) { return client.isGone(); });
-    if (!m_stream && now >= m_reopen && !m_clients.empty()) {
+    if (!m_stream && now >= m_reopen) {
         openStream(now);
     }
     const bool hasRoom = !m_stream || m_stream->outbox.flush();
@@ -228,7 +228,7 @@ void SessionHub::turn(TimePoint now) {
 }
 
 TimePoint SessionHub::nextDeadline() const {
-    TimePoint next = m_clients.empty() ? TimePoint::max() : m_reopen;
+    TimePoint next = m_reopen;
     for (const auto& client : m_clients) {
         next = std::min(next, client.nextDeadline());
     }

@@ -131,6 +131,16 @@ void DomainTable::markRemoving(const DomainId& id) {
     }
 }
 
+void DomainTable::setHasWindows(const DomainId& id, bool hasWindows) {
+    const std::lock_guard lock(m_mutex);
+    if (const auto found = m_entries.find(id); found != m_entries.end()) {
+        found->second.hasWindows = hasWindows;
+        if (hasWindows) {
+            found->second.waitingClient.clear();
+        }
+    }
+}
+
 void DomainTable::setWaitingClient(const DomainId& id, const std::string& busName) {
     const std::lock_guard lock(m_mutex);
     if (const auto found = m_entries.find(id); found != m_entries.end()) {

@@ -28,6 +28,8 @@ struct DomainEntry {
     std::optional<InstanceRecord> instance;
     /// Disposables: the bus name of the client that has not started its program yet; the domain goes when it leaves.
     std::string waitingClient;
+    /// Disposables: windows carry it and are open (AdoptedGuest::hasWindows).
+    bool hasWindows = false;
     /// Why the definition cannot be used (bad or missing file); empty: it can.
     std::string definitionProblem;
 
@@ -62,6 +64,8 @@ public:
     void setDefinition(const DomainId& id, DomainDefinition definition);
     /// From now on it can only be removed.
     void markRemoving(const DomainId& id);
+    /// With windows it no longer depends on the client that made it.
+    void setHasWindows(const DomainId& id, bool hasWindows);
     void setWaitingClient(const DomainId& id, const std::string& busName);
 
     /// One operation per domain at a time. Busy names the operation that runs.

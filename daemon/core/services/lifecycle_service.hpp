@@ -69,6 +69,7 @@ public:
 
     // Events: called from other threads, handled on the clean-up pool.
     void onExecFinished(const InstanceId& instance, std::uint64_t exec, unsigned remaining) override;
+    void onWindowsChanged(const InstanceId& instance, bool areOpen) override;
     void onLinkLost(const InstanceId& instance, const LinkLoss& loss) override;
     void onEmulatorGone(const InstanceId& instance);
     /// A connection left the bus: its disposables that have run nothing yet go.

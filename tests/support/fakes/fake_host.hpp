@@ -159,6 +159,7 @@ public:
     std::optional<Error> adoptError;
     std::optional<Error> reopenError;
     unsigned adoptedExecs = 0;
+    bool adoptedWindows = false;
     std::atomic<unsigned> reopened{0};
     std::atomic<unsigned> programs{0};
     std::vector<core::GuestLinkSpec> opened;
@@ -184,13 +185,13 @@ public:
         ++reopened;
         return {};
     }
-    Result<unsigned> adopt(const InstanceId& instance) override {
+    Result<core::AdoptedGuest> adopt(const InstanceId& instance) override {
         if (adoptError) {
             return fail(*adoptError);
         }
         const std::lock_guard lock(m_mutex);
         m_open.insert(instance);
-        return adoptedExecs;
+        return core::AdoptedGuest{.programs = adoptedExecs, .hasWindows = adoptedWindows};
     }
     Result<core::ExecStreams> exec(const InstanceId&, const core::ExecRequest&) override {
         core::ExecStreams streams;
