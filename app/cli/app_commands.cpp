@@ -28,6 +28,9 @@ using session_stream::EventKind;
 /// From the agent's first answer to an X session, on a slow emulated host.
 constexpr std::chrono::minutes kSessionTime{3};
 constexpr std::chrono::seconds kAnswerTime{30};
+/// From the start of an app to its first window, of a browser on a slow emulated host.
+constexpr std::chrono::minutes kWindowTime{3};
+constexpr const char* kDesktopTemplate = "desktop";
 /// What the guest has is sent at once and in order, so the list of windows is whole when it pauses.
 constexpr std::chrono::milliseconds kWindowsPause{300};
 
@@ -91,23 +94,8 @@ int report(const std::string& name, const Failure& failure, bool json) {
     return exitCodeFor(failure);
 }
 
-/// Starts the domain if it does not run, and waits for its session.
-Outcome<std::unique_ptr<Conversation>> converse(Session& session, const std::string& name, bool json) {
-    const auto path = session.await<QDBusObjectPath>(
-        [&](auto done) { session.manager().findDomain(QString::fromStdString(name), std::move(done)); });
-    if (!path) {
-        return tl::unexpected<Failure>(path.error());
-    }
-    client::Domain domain(session.connection(), *path);
-    const auto job = session.await<QDBusObjectPath>([&](auto done) { domain.start(false, std::move(done)); });
-    if (!job) {
-        return tl::unexpected<Failure>(job.error());
-    }
-    const auto started = session.follow(*job, "Starting " + client::terminalSafe(name),
-                                        json ? ProgressStyle::Silent : ProgressStyle::Calm);
-    if (!started) {
-        return tl::unexpected<Failure>(started.error());
-    }
+/// The session of a domain that runs, once it is there.
+Outcome<std::unique_ptr<Conversation>> converseIn(Session& session, client::Domain& domain, const std::string& name) {
     const auto descriptor =
         session.await<std::shared_ptr<client::Descriptor>>([&](auto done) { domain.openSession(std::move(done)); });
     if (!descriptor) {
@@ -125,6 +113,50 @@ Outcome<std::unique_ptr<Conversation>> converse(Session& session, const std::str
                    : tl::unexpected<Failure>(up.error());
     }
     return conversation;
+}
+
+/// Starts the domain if it does not run, and waits for its session.
+Outcome<std::unique_ptr<Conversation>> converse(Session& session, const std::string& name, bool json) {
+    const auto path = session.await<QDBusObjectPath>(
+        [&](auto done) { session.manager().findDomain(QString::fromStdString(name), std::move(done)); });
+    if (!path) {
+        return tl::unexpected<Failure>(path.error());
+    }
+    client::Domain domain(session.connection(), *path);
+    const auto job = session.await<QDBusObjectPath>([&](auto done) { domain.start(false, std::move(done)); });
+    if (!job) {
+        return tl::unexpected<Failure>(job.error());
+    }
+    const auto started = session.follow(*job, "Starting " + client::terminalSafe(name),
+                                        json ? ProgressStyle::Silent : ProgressStyle::Calm);
+    if (!started) {
+        return tl::unexpected<Failure>(started.error());
+    }
+    return converseIn(session, domain, name);
+}
+
+/// The same in a new disposable, whose name goes to `name`. It goes when we leave before it shows a window.
+Outcome<std::unique_ptr<Conversation>> converseInDisposable(Session& session, const DomainLaunchArguments& arguments,
+                                                            std::string& name) {
+    const std::string templateName = arguments.templateName.empty() ? kDesktopTemplate : arguments.templateName;
+    const auto job = session.await<QDBusObjectPath>([&](auto done) {
+        session.manager().startDisposable({QString::fromStdString(templateName), {}}, std::move(done));
+    });
+    if (!job) {
+        return tl::unexpected<Failure>(job.error());
+    }
+    const auto started = session.follow(*job, "Starting a disposable domain",
+                                        arguments.json ? ProgressStyle::Silent : ProgressStyle::Calm);
+    if (!started) {
+        return tl::unexpected<Failure>(started.error());
+    }
+    client::Domain domain(session.connection(), started->value(QStringLiteral("domain")).value<QDBusObjectPath>());
+    const auto info = session.await<client::DomainInfo>([&](auto done) { domain.describe(std::move(done)); });
+    if (!info) {
+        return tl::unexpected<Failure>(info.error());
+    }
+    name = info->name.toStdString();
+    return converseIn(session, domain, name);
 }
 
 std::string textOf(const char* text) {
@@ -216,9 +248,11 @@ int listApps(const DomainAppsArguments& arguments, Session& session) {
 }
 
 int launchApp(const DomainLaunchArguments& arguments, Session& session) {
-    const auto conversation = converse(session, arguments.name, arguments.json);
+    std::string name = arguments.disposable ? "(a new disposable)" : arguments.name;
+    const auto conversation =
+        arguments.disposable ? converseInDisposable(session, arguments, name) : converse(session, name, arguments.json);
     if (!conversation) {
-        return report(arguments.name, conversation.error(), arguments.json);
+        return report(name, conversation.error(), arguments.json);
     }
     (*conversation)->send(client::commandWith(CommandKind::LaunchApp, QString::fromStdString(arguments.app)));
     const auto event =
@@ -229,26 +263,44 @@ int launchApp(const DomainLaunchArguments& arguments, Session& session) {
                 },
                 kAnswerTime);
     if (!event) {
-        return report(arguments.name, event.error(), arguments.json);
+        return report(name, event.error(), arguments.json);
     }
     if (event->kind == EventKind::Refused || event->a == ENOENT) {
-        return report(arguments.name,
-                      {client::code::kNotFound, "it has no app \"" + arguments.app +
-                                                    "\"; list them with: bulkhead domain apps " + arguments.name},
+        return report(name,
+                      {client::code::kNotFound,
+                       "it has no app \"" + arguments.app +
+                           (arguments.disposable ? "\"; see what a domain of its template has: bulkhead domain apps"
+                                                 : "\"; list them with: bulkhead domain apps " + name)},
                       arguments.json);
     }
     if (event->a != 0) {
-        return report(arguments.name,
+        return report(name,
                       {client::code::kGuestFailure,
                        "the app \"" + arguments.app + "\" did not start: " + std::strerror(static_cast<int>(event->a))},
                       arguments.json);
     }
     if (!arguments.noViewer) {
-        showWindows(arguments.name);
+        showWindows(name);
     }
-    return printOut(arguments.json ? jsonText(Json{{"domain", arguments.name}, {"app", arguments.app}})
-                                   : "Started " + client::terminalSafe(arguments.app) + " in " +
-                                         client::terminalSafe(arguments.name) + ".\n");
+    if (arguments.disposable) {
+        // Until then it is ours, and goes with us.
+        const auto window =
+            (*conversation)
+                ->next([](const Event& candidate) { return candidate.kind == EventKind::WindowChanged; }, kWindowTime);
+        if (!window) {
+            return report(name,
+                          window.error().code == client::code::kTimedOut
+                              ? Failure{client::code::kTimedOut, "the app \"" + arguments.app +
+                                                                     "\" showed no window within " +
+                                                                     std::to_string(kWindowTime.count()) + " minutes"}
+                              : window.error(),
+                          arguments.json);
+        }
+    }
+    return printOut(arguments.json
+                        ? jsonText(Json{{"domain", name}, {"app", arguments.app}})
+                        : "Started " + client::terminalSafe(arguments.app) + " in " + client::terminalSafe(name) +
+                              (arguments.disposable ? ", which is gone when its last window is closed.\n" : ".\n"));
 }
 
 int listWindows(const DomainWindowsArguments& arguments, Session& session) {

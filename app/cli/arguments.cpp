@@ -45,6 +45,19 @@ constexpr const char* kMainFooter =
 With --json, results go to standard output as JSON and errors to standard error as {"error": {"code", "message", "hint"}}.
 Start with: bulkhead doctor)";
 
+constexpr const char* kSetFooter = R"(Settings:
+  size=SIZE        one of the template's sizes; a domain that runs has it from its next start on
+  label=LABEL      the label on its windows: red, orange, yellow, green, gray, blue, purple or black
+  home-size=BYTES  the size of its home disk, such as 8GiB; it can only grow, while the domain is stopped
+  tags=TAG,TAG     all its tags; tags= for none
+  egress=PROFILE   what it may reach on the network (so far: none)
+
+Examples:
+  bulkhead domain set work label=blue size=large
+  bulkhead domain set work tags=mail,private
+
+All of it is changed, or nothing. The definition's file keeps its comments; "domain show" names it.)";
+
 /// CLI11 offers durations as validators only; ours turns the text into a value.
 CLI::Option* addDuration(CLI::App* app, const char* name, std::optional<std::chrono::milliseconds>& target,
                          const char* description) {
@@ -118,6 +131,7 @@ struct Grammar {
     DomainCreateArguments domainCreate;
     DomainListArguments domainList;
     DomainShowArguments domainShow;
+    DomainSetArguments domainSet;
     DomainStartArguments domainStart;
     DomainStopArguments domainStop;
     DomainRemoveArguments domainRemove;
@@ -136,6 +150,8 @@ struct Grammar {
 
     CLI::App* runVerb = nullptr;
     CLI::Option* disposableOption = nullptr;
+    CLI::Option* launchDisposable = nullptr;
+    CLI::App* launchVerb = nullptr;
     /// Each verb with the arguments that it fills.
     std::vector<std::pair<CLI::App*, std::function<Invocation()>>> verbs;
 
@@ -207,6 +223,16 @@ struct Grammar {
         addText(verb, "NAME", domainShow.name, "", "The domain")->required();
         verbs.emplace_back(verb, [this] { return Invocation(domainShow); });
 
+        verb = addVerb(noun, "set", "Change the definition of a domain", domainSet.json);
+        addText(verb, "NAME", domainSet.name, "", "The domain")->required();
+        verb->add_option_function<std::vector<std::string>>(
+                "KEY=VALUE", [this](const std::vector<std::string>& words) { takeSettings(words); },
+                "What to change, and to what")
+            ->type_name("")
+            ->required();
+        verb->footer(kSetFooter);
+        verbs.emplace_back(verb, [this] { return Invocation(domainSet); });
+
         verb = addVerb(noun, "start", "Start a domain", domainStart.json);
         addText(verb, "NAME", domainStart.name, "", "The domain")->required();
         verb->add_flag("--cold", domainStart.cold, "Boot it, although there is a warm image of its template");
@@ -228,9 +254,15 @@ struct Grammar {
         verbs.emplace_back(verb, [this] { return Invocation(domainApps); });
 
         verb = addVerb(noun, "launch", "Start an app in a domain and show its windows", domainLaunch.json);
-        addText(verb, "NAME", domainLaunch.name, "", "The domain")->required();
-        addText(verb, "APP", domainLaunch.app, "", "The app, as \"apps\" lists it")->required();
+        addText(verb, "NAME", domainLaunch.name, "", "The domain; left out with --disposable")->required();
+        addText(verb, "APP", domainLaunch.app, "", "The app, as \"apps\" lists it");
+        // A flag, so that only --disposable=TEMPLATE takes a value.
+        launchDisposable =
+            verb->add_flag("--disposable{}", domainLaunch.templateName,
+                           "In a new disposable domain, of TEMPLATE if given (default: desktop), which is "
+                           "gone some seconds after its last window is closed");
         verb->add_flag("--no-viewer", domainLaunch.noViewer, "Do not show its windows");
+        launchVerb = verb;
         verbs.emplace_back(verb, [this] { return Invocation(domainLaunch); });
 
         verb = addVerb(noun, "windows", "List the windows that are open in a domain", domainWindows.json);
@@ -248,6 +280,20 @@ struct Grammar {
         addText(verb, "NAME", domainExport.name, "", "The domain, which is started if it does not run")->required();
         verb->add_flag("--remove", domainExport.remove, "Take them out again; the domain need not be there any more");
         verbs.emplace_back(verb, [this] { return Invocation(domainExport); });
+    }
+
+    void takeSettings(const std::vector<std::string>& words) {
+        for (const std::string& word : words) {
+            const std::size_t sign = word.find('=');
+            if (sign == std::string::npos || sign == 0) {
+                throw CLI::ValidationError("'" + word + "' is not KEY=VALUE, as in label=blue");
+            }
+            const std::string key = word.substr(0, sign);
+            if (std::ranges::any_of(domainSet.settings, [&](const auto& known) { return known.first == key; })) {
+                throw CLI::ValidationError("'" + key + "' is given twice");
+            }
+            domainSet.settings.emplace_back(key, word.substr(sign + 1));
+        }
     }
 
     void addTemplate() {
@@ -356,6 +402,19 @@ std::optional<ParseEnd> completeRun(Grammar& grammar) {
     return std::nullopt;
 }
 
+std::optional<ParseEnd> completeLaunch(Grammar& grammar) {
+    DomainLaunchArguments& launch = grammar.domainLaunch;
+    launch.disposable = grammar.launchDisposable->count() > 0;
+    if (!launch.disposable) {
+        return launch.app.empty() ? std::optional(mistake(grammar, "APP is required")) : std::nullopt;
+    }
+    if (!launch.app.empty()) {
+        return mistake(grammar, "--disposable takes no NAME, only APP");
+    }
+    launch.app = std::exchange(launch.name, {});
+    return std::nullopt;
+}
+
 /// The verb (or noun): only options can stand before it, and none of them takes a value.
 std::vector<std::string>::const_iterator firstWordOf(const std::vector<std::string>& arguments) {
     return std::find_if(arguments.begin(), arguments.end(),
@@ -417,6 +476,11 @@ std::variant<Invocation, ParseEnd> parse(const std::vector<std::string>& given) 
         }
         if (verb->get_name() == "update" && grammar.templateUpdate.name.empty() && !grammar.templateUpdate.all) {
             return mistake(grammar, "name a template, or give --all");
+        }
+        if (verb == grammar.launchVerb) {
+            if (auto end = completeLaunch(grammar)) {
+                return *end;
+            }
         }
         return invocation();
     }

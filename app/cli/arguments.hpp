@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -40,6 +41,11 @@ struct DomainShowArguments {
     std::string name;
     bool json = false;
 };
+struct DomainSetArguments {
+    std::string name;
+    std::vector<std::pair<std::string, std::string>> settings; ///< key and value, as given
+    bool json = false;
+};
 struct DomainStartArguments {
     std::string name;
     bool cold = false;
@@ -61,7 +67,9 @@ struct DomainAppsArguments {
     bool json = false;
 };
 struct DomainLaunchArguments {
-    std::string name;
+    std::string name; ///< empty: a disposable
+    bool disposable = false;
+    std::string templateName; ///< of the disposable; empty: the one with a desktop
     std::string app;
     bool noViewer = false;
     bool json = false;
@@ -116,11 +124,11 @@ struct DoctorArguments {
 };
 
 using Invocation =
-    std::variant<RunArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments, DomainStartArguments,
-                 DomainStopArguments, DomainRemoveArguments, DomainAppsArguments, DomainLaunchArguments,
-                 DomainScreenshotArguments, DomainWindowsArguments, DomainExportArguments, TemplateListArguments,
-                 TemplateShowArguments, TemplateBuildArguments, TemplateInstallArguments, TemplateUpdateArguments,
-                 TemplateWarmArguments, DoctorArguments>;
+    std::variant<RunArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments, DomainSetArguments,
+                 DomainStartArguments, DomainStopArguments, DomainRemoveArguments, DomainAppsArguments,
+                 DomainLaunchArguments, DomainScreenshotArguments, DomainWindowsArguments, DomainExportArguments,
+                 TemplateListArguments, TemplateShowArguments, TemplateBuildArguments, TemplateInstallArguments,
+                 TemplateUpdateArguments, TemplateWarmArguments, DoctorArguments>;
 
 /// A command line that is done once it is read: --help and --version (status 0, `text` for standard output), or a
 /// mistake (status 2, `text` and `hint` for standard error).

@@ -12,6 +12,7 @@ int runCommand(const RunArguments& arguments, Interrupts& interrupts);
 int createDomain(const DomainCreateArguments& arguments, Session& session);
 int listDomains(const DomainListArguments& arguments, Session& session);
 int showDomain(const DomainShowArguments& arguments, Session& session);
+int setDomain(const DomainSetArguments& arguments, Session& session);
 int startDomain(const DomainStartArguments& arguments, Session& session);
 int stopDomain(const DomainStopArguments& arguments, Session& session);
 int listApps(const DomainAppsArguments& arguments, Session& session);

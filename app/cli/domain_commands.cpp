@@ -100,6 +100,30 @@ int showDomain(const DomainShowArguments& arguments, Session& session) {
     return printOut(arguments.json ? jsonText(jsonOf(*info)) : domainText(*info));
 }
 
+int setDomain(const DomainSetArguments& arguments, Session& session) {
+    const auto domain = find(session, arguments.name);
+    if (!domain) {
+        return report(arguments.name, domain.error(), arguments.json);
+    }
+    QVariantMap changes;
+    for (const auto& [key, value] : arguments.settings) {
+        changes.insert(qt(key), qt(value));
+    }
+    const auto info =
+        session.await<client::DomainInfo>([&](auto done) { (*domain)->setDefinition(changes, std::move(done)); });
+    if (!info) {
+        return report(arguments.name, info.error(), arguments.json);
+    }
+    if (arguments.json) {
+        return printOut(jsonText(jsonOf(*info)));
+    }
+    // Told whenever it waits, not only when this very call made it so: who changes a label should know of it too.
+    return printOut("Domain " + client::terminalSafe(arguments.name) + " is changed" +
+                    (info->isRestartNeeded
+                         ? "; its size " + client::terminalSafe(info->nextSize) + " takes effect at the next start.\n"
+                         : ".\n"));
+}
+
 int startDomain(const DomainStartArguments& arguments, Session& session) {
     return changeDomain(session, arguments.name, arguments.json, "Starting", "running",
                         [&](client::Domain& domain, client::Callback<QDBusObjectPath> done) {

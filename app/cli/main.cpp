@@ -44,6 +44,7 @@ struct Dispatch {
     int operator()(const DomainCreateArguments& a) const { return withSession(createDomain, a, interrupts); }
     int operator()(const DomainListArguments& a) const { return withSession(listDomains, a, interrupts); }
     int operator()(const DomainShowArguments& a) const { return withSession(showDomain, a, interrupts); }
+    int operator()(const DomainSetArguments& a) const { return withSession(setDomain, a, interrupts); }
     int operator()(const DomainStartArguments& a) const { return withSession(startDomain, a, interrupts); }
     int operator()(const DomainStopArguments& a) const { return withSession(stopDomain, a, interrupts); }
     int operator()(const DomainRemoveArguments& a) const { return withSession(removeDomain, a, interrupts); }

@@ -76,6 +76,11 @@ void Domain::describe(Callback<DomainInfo> done) {
              [](const auto& reply) { return domainInfoFrom(reply.value()); });
 }
 
+void Domain::setDefinition(const QVariantMap& changes, Callback<DomainInfo> done) {
+    whenDone(m_proxy->SetDefinition(changes), m_proxy.get(), std::move(done),
+             [](const auto& reply) { return domainInfoFrom(reply.value()); });
+}
+
 void Domain::status(Callback<GuestStatus> done) {
     whenDone(m_proxy->Status(), m_proxy.get(), std::move(done),
              [](const auto& reply) { return guestStatusFrom(reply.value()); });

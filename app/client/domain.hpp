@@ -50,6 +50,9 @@ public:
     Domain& operator=(const Domain&) = delete;
 
     void describe(Callback<DomainInfo> done);
+    /// Changes its definition; gives what it is then. `changes` by the keys of the contract. A failure that is about
+    /// one of them begins with its key and ": ".
+    void setDefinition(const QVariantMap& changes, Callback<DomainInfo> done);
     /// Only while it runs.
     void status(Callback<GuestStatus> done);
     /// The job ends when the domain can run programs.

@@ -86,6 +86,9 @@ DomainInfo domainInfoFrom(const QVariantMap& map) {
     info.owner = static_cast<std::uint32_t>(number("owner"));
     info.homeSize = number("home-size");
     info.file = text("file");
+    info.isManaged = map.value(QStringLiteral("managed")).toBool();
+    info.isRestartNeeded = map.value(QStringLiteral("restart-needed")).toBool();
+    info.nextSize = text("next-size");
     info.memory = number("memory");
     info.vcpus = static_cast<std::uint32_t>(number("vcpus"));
     info.acceleration = text("acceleration");

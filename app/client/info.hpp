@@ -36,9 +36,12 @@ struct DomainInfo {
     QString egress;
     QStringList tags;
     std::uint32_t owner = 0;
-    std::uint64_t homeSize = 0; ///< bytes
-    QString file;               ///< its definition
-    std::uint64_t memory = 0;   ///< bytes
+    std::uint64_t homeSize = 0;   ///< bytes
+    QString file;                 ///< its definition
+    bool isManaged = false;       ///< the definition is an administrator's
+    bool isRestartNeeded = false; ///< something in the definition takes effect at its next start only
+    QString nextSize;             ///< the size that it has then; empty: the same
+    std::uint64_t memory = 0;     ///< bytes
     std::uint32_t vcpus = 0;
     // Only while it runs:
     QString acceleration;

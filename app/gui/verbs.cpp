@@ -153,6 +153,19 @@ void Verbs::create(const QString& name, const client::CreateOptions& options, cl
                                    });
 }
 
+void Verbs::setDefinition(const QString& path, const QVariantMap& changes, client::Callback<client::DomainInfo> done) {
+    client::Domain* domain = m_domains.proxy(path);
+    if (refuseWithoutDaemon(done) || domain == nullptr) {
+        return;
+    }
+    domain->setDefinition(changes, [this, path, done = std::move(done)](client::Outcome<client::DomainInfo> info) {
+        if (info) {
+            m_domains.learn(path, *info);
+        }
+        done(std::move(info));
+    });
+}
+
 void Verbs::startDisposable() {
     if (!m_link.isAvailable() || m_disposables > 0) {
         return;

@@ -35,6 +35,8 @@ public:
     /// Deletes the domain with its home; powers it off first when it runs.
     void remove(const QString& path);
     void create(const QString& name, const client::CreateOptions& options, client::Callback<QString> done);
+    /// Changes its definition; the model has it when `done` is called.
+    void setDefinition(const QString& path, const QVariantMap& changes, client::Callback<client::DomainInfo> done);
     /// Of the preferred template.
     void startDisposable();
     /// The result is that of a Doctor job.

@@ -69,11 +69,23 @@ void Channel::turn(TimePoint now) {
         m_control->turn(now);
     }
     m_execs.turn(now);
+    watchWindows(now); // the daemon before the clients: one that leaves at the first window must find it told
     m_sessions.turn(now);
     m_transport.flush();
     // What has been written made room: clients that waited for it are read on.
     m_execs.turn(now);
     m_transport.flush();
+}
+
+void Channel::watchWindows(TimePoint now) {
+    const WindowsState before = m_windows.state();
+    const WindowsState state = m_windows.turn(m_sessions.isUp(), m_sessions.windows(), now);
+    if (state != before) {
+        FromChannel record;
+        record.kind = FromChannelKind::Windows;
+        record.a = static_cast<std::uint32_t>(state);
+        m_daemon.send(record);
+    }
 }
 
 /// Only noted: a paused guest is silent too, and what to do about it is for others to decide.
@@ -100,7 +112,8 @@ void Channel::watchGuest(TimePoint now) {
 }
 
 TimePoint Channel::nextDeadline() const {
-    TimePoint next = std::min({m_execs.nextDeadline(), m_sessions.nextDeadline(), m_liveness.nextDeadline()});
+    TimePoint next = std::min(
+        {m_execs.nextDeadline(), m_sessions.nextDeadline(), m_windows.nextDeadline(), m_liveness.nextDeadline()});
     if (!m_session.isReady()) {
         next = std::min(next, m_nextReset);
     }
@@ -180,6 +193,7 @@ void Channel::onDaemonConnected() {
     record.kind = FromChannelKind::Hello;
     record.a = isReady() ? 1 : 0;
     record.b = static_cast<std::int64_t>(m_execs.size());
+    record.value[0] = static_cast<std::uint64_t>(m_windows.state());
     m_daemon.send(record);
     if (isReady()) {
         sendReady();
@@ -257,6 +271,7 @@ void Channel::startExec(const ToChannel& record, std::string_view request) {
         refuse(record.request, started.error());
         return;
     }
+    m_windows.programStarted();
     FromChannel accepted;
     accepted.kind = FromChannelKind::ExecAccepted;
     accepted.request = record.request;

@@ -7,6 +7,7 @@
 #include "channel/liveness.hpp"
 #include "channel/session_hub.hpp"
 #include "channel/transport.hpp"
+#include "channel/window_watch.hpp"
 
 #include <optional>
 #include <string>
@@ -45,6 +46,7 @@ private:
 
     void turn(TimePoint now);
     void watchGuest(TimePoint now);
+    void watchWindows(TimePoint now);
     [[nodiscard]] TimePoint nextDeadline() const;
     [[nodiscard]] bool isReady() const { return m_control && m_control->isReady(); }
     void openSession(const ToChannel& record);
@@ -62,6 +64,7 @@ private:
     protocol::Session m_session;
     ExecTable m_execs;
     SessionHub m_sessions;
+    WindowWatch m_windows;
     std::optional<GuestControl> m_control;
     DaemonLink m_daemon;
     Transport m_transport;

@@ -35,18 +35,27 @@ struct ToChannel {
 };
 
 enum class FromChannelKind : std::uint32_t {
-    Hello = 1,        ///< first on each connection. a = 1 if the session is ready, b = number of running execs
-    Ready = 2,        ///< the guest has proved the token and said hello. a = protocol version
+    Hello = 1, ///< first on each connection. a = 1 if the session is ready, b = number of running execs, value[0] =
+               ///< WindowsState
+    Ready = 2, ///< the guest has proved the token and said hello. a = protocol version
     ExecAccepted = 3, ///< answer to Exec, exec id in `value[0]`, with SCM_RIGHTS: control, input, output, error (4 fds)
     Refused = 4,      ///< answer to Exec, Status, Shutdown, SetClock, OpenSession, Quiesce, Rejuvenate:
                       ///< a = RefusedReason, b = the guest's errno with GuestError
     ExecFinished =
-        5,      ///< exec id in value[0]; a = ClientEventKind, b = status or signal; value[1] = execs that still run
-    Status = 6, ///< value[0..7] = uptime ms, memory total, available, processes, system total, available, home total,
-                ///< available
-    Done = 7,   ///< answer to Shutdown, SetClock, Quiesce and Rejuvenate
+        5,        ///< exec id in value[0]; a = ClientEventKind, b = status or signal; value[1] = execs that still run
+    Status = 6,   ///< value[0..7] = uptime ms, memory total, available, processes, system total, available, home total,
+                  ///< available
+    Done = 7,     ///< answer to Shutdown, SetClock, Quiesce and Rejuvenate
+    Windows = 10, ///< a = WindowsState, whenever it changes
     SessionOpened = 9, ///< answer to OpenSession, with SCM_RIGHTS: the client's end (1 descriptor)
     Lost = 8, ///< the guest is gone or broke the protocol; a = LostReason, b = Violation. The process ends after it.
+};
+
+/// What the windows of a domain mean for it (channel/window_watch.hpp).
+enum class WindowsState : std::uint32_t {
+    None = 0,   ///< nothing: there was none yet, or a program came first
+    Open = 1,   ///< they carry it
+    Closed = 2, ///< they did, and the last one has closed some time ago
 };
 
 enum class RefusedReason : std::uint32_t { NotReady = 1, TooMany = 2, BadRequest = 3, GuestError = 4, TimedOut = 5 };

@@ -3,6 +3,7 @@
 
 #include "protocol/agent.pb.h"
 #include "protocol/session.pb.h"
+#include "protocol/session_limits.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,8 +20,6 @@ using session_stream::Event;
 namespace {
 
 constexpr std::chrono::seconds kReopenAfter{2};
-constexpr std::uint32_t kLeastDpi = 48;
-constexpr std::uint32_t kMostDpi = 480;
 
 /// XKB names hold letters, digits and the signs that its lists are made of.
 bool isXkbText(std::string_view text) {
@@ -71,7 +70,7 @@ std::optional<session::Command> commandFor(const Command& command) {
         message.mutable_list_apps();
         return message;
     case CommandKind::LaunchApp:
-        if (!isAppId(text)) {
+        if (!protocol::isAppId(text)) {
             return std::nullopt;
         }
         message.mutable_launch_app()->set_app(text);
@@ -79,7 +78,7 @@ std::optional<session::Command> commandFor(const Command& command) {
     case CommandKind::Keyboard:
         return putKeyboard(*message.mutable_settings(), text) ? std::optional(message) : std::nullopt;
     case CommandKind::Dpi:
-        if (command.a < kLeastDpi || command.a > kMostDpi) {
+        if (command.a < protocol::kLeastDpi || command.a > protocol::kMostDpi) {
             return std::nullopt;
         }
         message.mutable_settings()->set_dpi(command.a);
@@ -216,7 +215,7 @@ void SessionHub::onCommand(SessionClient& client, const Command& command) {
 
 void SessionHub::turn(TimePoint now) {
     m_clients.remove_if([](const SessionClient& client) { return client.isGone(); });
-    if (!m_stream && now >= m_reopen && !m_clients.empty()) {
+    if (!m_stream && now >= m_reopen) {
         openStream(now);
     }
     const bool hasRoom = !m_stream || m_stream->outbox.flush();
@@ -228,7 +227,7 @@ void SessionHub::turn(TimePoint now) {
 }
 
 TimePoint SessionHub::nextDeadline() const {
-    TimePoint next = m_clients.empty() ? TimePoint::max() : m_reopen;
+    TimePoint next = m_reopen;
     for (const auto& client : m_clients) {
         next = std::min(next, client.nextDeadline());
     }

@@ -20,6 +20,10 @@ public:
 
     SessionHub(protocol::Session& session, Poller& poller);
 
+    /// Whether the guest's session is there, as far as is known: it is asked for when the first client comes, and kept
+    /// from then on, so that what its windows do is known while nobody looks.
+    [[nodiscard]] bool isUp() const { return m_model.heads > 0; }
+    [[nodiscard]] std::size_t windows() const { return m_model.windows.size(); }
     /// What the guest's hello says.
     void setGuestHasSessions(bool has) { m_guestHasSessions = has; }
     /// A new client's end. BadRequest: the guest's agent knows no sessions. TooMany.
@@ -53,7 +57,7 @@ private:
     Poller& m_poller;
     bool m_guestHasSessions = false;
     std::optional<Stream> m_stream;
-    TimePoint m_reopen = TimePoint::max();
+    TimePoint m_reopen = TimePoint::max(); ///< when the stream is opened (again); max: not
     SessionModel m_model;
     std::uint64_t m_nextVersion = 1;
     std::vector<session_stream::Event> m_apps; ///< those of a list that is not complete yet

@@ -3,6 +3,7 @@
 
 #include "base/escaping.hpp"
 #include "protocol/session.pb.h"
+#include "protocol/session_limits.hpp"
 
 #include <algorithm>
 
@@ -13,13 +14,8 @@ using session_stream::WindowKind;
 
 namespace {
 
-// What session.proto promises.
-constexpr std::size_t kMostTitle = 512;
-constexpr std::size_t kMostClass = 128;
-constexpr std::size_t kMostAppId = 128;
-constexpr std::size_t kMostAppName = 256;
-constexpr std::size_t kMostCategories = 256;
-constexpr std::size_t kMostComment = 512;
+using protocol::isAppId;
+
 constexpr std::int32_t kMaxErrno = 4095;
 
 tl::unexpected<protocol::Violation> bad() {
@@ -36,7 +32,7 @@ Checked<SessionNews> windowOf(const session::WindowChanged& window) {
     if (window.window() == 0 || window.head() >= session_stream::kMostHeads || !isSide(window.width()) ||
         !isSide(window.height()) || !session::WindowChanged::Kind_IsValid(window.kind()) ||
         window.min_width() > session_stream::kLargestSide || window.min_height() > session_stream::kLargestSide ||
-        window.title().size() > kMostTitle || window.app_class().size() > kMostClass) {
+        window.title().size() > protocol::kMostTitle || window.app_class().size() > protocol::kMostClass) {
         return bad();
     }
     WindowIsThere there;
@@ -59,8 +55,8 @@ Checked<SessionNews> windowOf(const session::WindowChanged& window) {
 }
 
 Checked<SessionNews> appOf(const session::App& app) {
-    if (!isAppId(app.id()) || app.name().empty() || app.name().size() > kMostAppName ||
-        app.categories().size() > kMostCategories || app.comment().size() > kMostComment) {
+    if (!isAppId(app.id()) || app.name().empty() || app.name().size() > protocol::kMostAppName ||
+        app.categories().size() > protocol::kMostCategories || app.comment().size() > protocol::kMostComment) {
         return bad();
     }
     AppIsThere there;
@@ -109,17 +105,15 @@ Checked<SessionNews> newsOf(const std::string& bytes) {
     return bad();
 }
 
+// The clients' contract, which cannot include the guest's, says the same.
+static_assert(session_stream::kMostHeads == protocol::kMostHeads);
+static_assert(session_stream::kSmallestSide == protocol::kSmallestSide);
+static_assert(session_stream::kLargestSide == protocol::kLargestSide);
+
 } // namespace
 
 bool isSide(std::uint32_t pixels) {
     return pixels >= session_stream::kSmallestSide && pixels <= session_stream::kLargestSide;
-}
-
-bool isAppId(std::string_view id) {
-    return !id.empty() && id.size() <= kMostAppId && id.front() != '.' && std::ranges::all_of(id, [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-               c == '-';
-    });
 }
 
 Checked<SessionNews> checkSessionEvent(const GuestMessage& message) {

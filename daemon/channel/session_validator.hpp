@@ -37,7 +37,4 @@ using SessionNews = std::variant<SessionIsUp, SessionIsDown, WindowIsThere, Wind
 /// What a window's width or height may be, from either side.
 [[nodiscard]] bool isSide(std::uint32_t pixels);
 
-/// 1 to 128 of [A-Za-z0-9._-], no leading dot: what an app's id may be, from either side.
-[[nodiscard]] bool isAppId(std::string_view id);
-
 } // namespace bulkhead::channel

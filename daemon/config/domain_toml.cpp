@@ -6,9 +6,12 @@
 #include "config/toml_reader.hpp"
 #include "config/toml_text.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <limits>
 #include <pwd.h>
 #include <unistd.h>
+#include <utility>
 
 namespace bulkhead::config {
 
@@ -64,6 +67,49 @@ void readName(TomlTable& table, std::string_view key, std::string_view what, std
         table.check(key, core::checkSimpleName(what, *name));
         target = *name;
     }
+}
+
+/// Each key with its value as TOML; none: the key is left out.
+std::vector<std::pair<std::string_view, std::optional<std::string>>> linesOf(const core::DomainDefinition& definition) {
+    const auto unlessEmpty = [](const std::string& text) {
+        return text.empty() ? std::nullopt : std::optional(tomlQuoted(text));
+    };
+    std::optional<std::string> tags;
+    for (const std::string& tag : definition.tags) {
+        tags = (tags ? *tags + ", " : "[") + tomlQuoted(tag);
+    }
+    return {{"kind", definition.kind == core::DomainKind::Standalone ? "\"standalone\"" : "\"app\""},
+            {"template", tomlQuoted(definition.templateName)},
+            {"size", unlessEmpty(definition.size)},
+            {"label", tomlQuoted(definition.label)},
+            {"egress", tomlQuoted(definition.egress)},
+            {"tags", tags ? std::optional(*tags + "]") : std::nullopt},
+            {"home_size",
+             definition.homeSize ? std::optional(tomlQuoted(exactBytes(*definition.homeSize))) : std::nullopt}};
+}
+
+/// Where a place of toml++ (lines and characters, both counted from 1) is in the text; none: nowhere.
+std::optional<std::size_t> offsetOf(std::string_view text, const toml::source_position& place) {
+    std::size_t at = 0;
+    for (std::uint32_t line = 1; line < place.line; ++line) {
+        at = text.find('\n', at);
+        if (at == std::string_view::npos) {
+            return std::nullopt;
+        }
+        ++at;
+    }
+    const auto isInsideCharacter = [&] {
+        return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+    };
+    for (std::uint32_t column = 1; column < place.column; ++column) {
+        if (at >= text.size()) {
+            return std::nullopt;
+        }
+        do {
+            ++at;
+        } while (isInsideCharacter());
+    }
+    return at;
 }
 
 } // namespace
@@ -131,27 +177,57 @@ std::optional<uid_t> ownerInDomainToml(std::string_view text, const UserLookup& 
 
 std::string writeDomainToml(const core::DomainDefinition& definition) {
     std::string text = "# Written by bulkheadd.\n";
-    const auto line = [&](std::string_view key, const std::string& value) {
-        text += std::string(key) + " = " + value + "\n";
-    };
-    line("kind", definition.kind == core::DomainKind::Standalone ? "\"standalone\"" : "\"app\"");
-    line("template", tomlQuoted(definition.templateName));
-    if (!definition.size.empty()) {
-        line("size", tomlQuoted(definition.size));
-    }
-    line("label", tomlQuoted(definition.label));
-    line("egress", tomlQuoted(definition.egress));
-    if (!definition.tags.empty()) {
-        std::string list;
-        for (const std::string& tag : definition.tags) {
-            list += (list.empty() ? "" : ", ") + tomlQuoted(tag);
+    for (const auto& [key, value] : linesOf(definition)) {
+        if (value) {
+            text += std::string(key) + " = " + *value + "\n";
         }
-        line("tags", "[" + list + "]");
-    }
-    if (definition.homeSize) {
-        line("home_size", tomlQuoted(exactBytes(*definition.homeSize)));
     }
     return text;
+}
+
+std::optional<std::string> editDomainToml(std::string_view text, const core::DomainDefinition& wanted) {
+    auto present = parseDomainToml(text, {{}, wanted.name, wanted.owner});
+    auto document = TomlDocument::parse(text, {});
+    if (!present || !document) {
+        return std::nullopt;
+    }
+    const TomlTable table = document->root();
+    struct Edit {
+        std::size_t begin;
+        std::size_t end;
+        std::string value;
+    };
+    std::vector<Edit> edits;
+    std::string added;
+    const auto before = linesOf(*present);
+    const auto after = linesOf(wanted);
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        const auto& [key, value] = after[i];
+        if (value == before[i].second) {
+            continue;
+        }
+        const auto place = table.placeOf(key);
+        if (!place && value) {
+            added += std::string(key) + " = " + *value + "\n";
+            continue;
+        }
+        const auto begin = place ? offsetOf(text, place->begin) : std::nullopt;
+        const auto end = place ? offsetOf(text, place->end) : std::nullopt;
+        // Only a list can be said to be empty; other keys that are to go would take their lines with them.
+        if (!begin || !end || *end < *begin || (!value && key != "tags")) {
+            return std::nullopt;
+        }
+        edits.push_back({*begin, *end, value.value_or("[]")});
+    }
+    std::string edited(text);
+    std::ranges::sort(edits, std::greater{}, &Edit::begin);
+    for (const Edit& edit : edits) {
+        edited.replace(edit.begin, edit.end - edit.begin, edit.value);
+    }
+    if (!added.empty() && !edited.empty() && edited.back() != '\n') {
+        edited += '\n';
+    }
+    return edited + added;
 }
 
 } // namespace bulkhead::config

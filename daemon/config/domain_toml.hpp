@@ -37,4 +37,9 @@ std::optional<uid_t> ownerInDomainToml(std::string_view text, const UserLookup& 
 /// The text of a user's definition; parseDomainToml() reads it back to the same value.
 std::string writeDomainToml(const core::DomainDefinition& definition);
 
+/// `text`, a user's definition that reads well, changed so that it says `wanted`: only the values that differ are put
+/// in place of the old ones, or added as new lines at the end. None when that cannot be done; the caller reads the
+/// result back before it trusts it.
+std::optional<std::string> editDomainToml(std::string_view text, const core::DomainDefinition& wanted);
+
 } // namespace bulkhead::config

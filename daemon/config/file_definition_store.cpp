@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <fcntl.h>
 #include <iterator>
 #include <map>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace bulkhead::config {
 
@@ -159,27 +161,61 @@ Result<UniqueFd> FileDefinitionStore::openUserFolder(uid_t owner, bool make) con
     return openFolderAt(folder->get(), name, m_folders.userDomains / name, make);
 }
 
+Result<core::DomainDefinition> FileDefinitionStore::reload(const core::DomainDefinition& definition) {
+    if (const Status good = checkOwnDefinition(definition); !good) {
+        return fail(good.error());
+    }
+    const std::lock_guard lock(m_mutex);
+    const std::filesystem::path file = userFile(definition);
+    const auto folder = openUserFolder(definition.owner, false);
+    if (!folder) {
+        return fail(folder.error());
+    }
+    if (!folder->isOpen() || ::faccessat(folder->get(), file.filename().c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
+        return fail(ErrorCode::NotFound, "its definition " + file.string() + " is not there any more");
+    }
+    const auto text = readDefinition(folder->get(), file.filename().string(), file);
+    if (!text) {
+        return fail(text.error());
+    }
+    auto parsed = parseDomainToml(*text, {file.string(), definition.name, definition.owner}, m_users);
+    return parsed ? Result<core::DomainDefinition>(std::move(*parsed)) : fail(parsed.error().front());
+}
+
+Status FileDefinitionStore::checkText(const std::string& text, const core::DomainDefinition& definition) const {
+    const auto back = parseDomainToml(text, {definition.file, definition.name, definition.owner}, m_users);
+    if (!back) {
+        return fail(back.error().front().in("domain \"" + definition.name + "\""));
+    }
+    if (*back != definition) {
+        return fail(ErrorCode::InvalidArgument, "domain \"" + definition.name + "\" cannot be written as TOML");
+    }
+    return {};
+}
+
 Result<core::DomainDefinition> FileDefinitionStore::save(core::DomainDefinition definition) {
     if (const Status good = checkOwnDefinition(definition); !good) {
         return fail(good.error());
     }
     const std::lock_guard lock(m_mutex);
     const std::filesystem::path file = userFile(definition);
+    const std::string fileName = file.filename().string();
     definition.file = file.string();
-    const std::string text = writeDomainToml(definition);
+    std::string text = writeDomainToml(definition);
     // What cannot be read back must never be written: the domain would be gone after a restart.
-    const auto readBack = parseDomainToml(text, {definition.file, definition.name, definition.owner}, m_users);
-    if (!readBack) {
-        return fail(readBack.error().front().in("domain \"" + definition.name + "\""));
-    }
-    if (*readBack != definition) {
-        return fail(ErrorCode::InvalidArgument, "domain \"" + definition.name + "\" cannot be written as TOML");
+    if (const Status good = checkText(text, definition); !good) {
+        return fail(good.error());
     }
     const auto folder = openUserFolder(definition.owner, true);
     if (!folder) {
         return fail(folder.error());
     }
-    if (const Status written = writeDefinition(folder->get(), file.filename().string(), file, text); !written) {
+    if (const auto present = readDefinition(folder->get(), fileName, file)) {
+        if (auto edited = editDomainToml(*present, definition); edited && checkText(*edited, definition)) {
+            text = std::move(*edited);
+        }
+    }
+    if (const Status written = writeDefinition(folder->get(), fileName, file, text); !written) {
         return fail(written.error());
     }
     return definition;

@@ -26,6 +26,7 @@ public:
 
     /// An admin's definition wins over the same owner's own one of that name, which is then a problem.
     Loaded loadDomains() override;
+    Result<core::DomainDefinition> reload(const core::DomainDefinition& definition) override;
     /// InvalidArgument when the definition would not be readable afterwards; NotAuthorized for an admin's one.
     Result<core::DomainDefinition> save(core::DomainDefinition definition) override;
     Status removeDefinition(const core::DomainDefinition& definition) override;
@@ -36,6 +37,8 @@ private:
     void loadDomainFolder(int folder, const std::filesystem::path& path, std::optional<uid_t> owner,
                           Loaded& loaded) const;
     void loadUserFolders(Loaded& loaded) const;
+    /// That `text` is the definition and nothing else.
+    [[nodiscard]] Status checkText(const std::string& text, const core::DomainDefinition& definition) const;
     [[nodiscard]] std::filesystem::path userFile(const core::DomainDefinition& definition) const;
     /// Lays the template's drop-ins over the definition; their problems.
     std::vector<core::DefinitionProblem> addDropIns(core::TemplateDefinition& definition) const;

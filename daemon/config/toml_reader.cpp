@@ -88,6 +88,11 @@ bool TomlTable::isInteger(std::string_view key) const {
     return node != nullptr && node->is_integer();
 }
 
+std::optional<toml::source_region> TomlTable::placeOf(std::string_view key) const {
+    const toml::node* const node = m_table->get(key);
+    return node == nullptr ? std::nullopt : std::optional(node->source());
+}
+
 void TomlTable::addProblem(std::string_view key, const std::string& message) {
     const toml::node* const node = m_table->get(key);
     m_document->addProblem(node != nullptr ? node->source() : m_table->source(), message);

@@ -62,6 +62,8 @@ public:
 
     [[nodiscard]] bool has(std::string_view key) const { return m_table->contains(key); }
     [[nodiscard]] bool isInteger(std::string_view key) const;
+    /// Where the value of `key` stands.
+    [[nodiscard]] std::optional<toml::source_region> placeOf(std::string_view key) const;
     /// Adds a problem at the value of `key`, or at the table when it is absent.
     void addProblem(std::string_view key, const std::string& message);
     /// Adds a problem at the value of `key` when `status` is a failure.

@@ -83,9 +83,14 @@ Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs,
                       {"tags", sdbus::Variant(definition.tags)},
                       {"owner", sdbus::Variant(std::uint32_t{entry.record.owner})},
                       {"file", text(definition.file)},
+                      {"managed", sdbus::Variant(definition.isManaged)},
+                      {"restart-needed", sdbus::Variant(entry.isRestartNeeded())},
                       {"execs", sdbus::Variant(std::uint32_t{runningExecs})}};
     if (definition.homeSize) {
         described.emplace("home-size", std::uint64_t{*definition.homeSize});
+    }
+    if (entry.isRestartNeeded()) {
+        described.emplace("next-size", text(definition.size));
     }
     if (entry.instance) {
         described.emplace("acceleration", text(nameOf(entry.instance->acceleration)));

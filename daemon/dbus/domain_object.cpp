@@ -58,6 +58,22 @@ void DomainObject::Describe(sdbus::Result<Options>&& result) {
         [](const auto& reply, const Options& description) { reply.returnResults(description); });
 }
 
+void DomainObject::SetDefinition(sdbus::Result<Options>&& result, Options changes) {
+    const auto caller = admit("SetDefinition");
+    const auto settings = settingsFrom(changes);
+    if (!settings) {
+        throwError(settings.error());
+    }
+    m_context.answer(
+        caller, std::move(result),
+        [&context = m_context, caller, id = m_id, settings = *settings]() -> Result<Options> {
+            return context.domains.setDefinition(caller, id, settings).map([&](const auto& entry) {
+                return describeDomain(entry, context.domains.runningExecs(entry));
+            });
+        },
+        [](const auto& reply, const Options& description) { reply.returnResults(description); });
+}
+
 void DomainObject::Start(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {
     const auto caller = admit("Start");
     OptionReader reader(options);

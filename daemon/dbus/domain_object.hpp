@@ -21,6 +21,7 @@ private:
     core::Caller admit(std::string_view method);
 
     void Describe(sdbus::Result<Options>&& result) override;
+    void SetDefinition(sdbus::Result<Options>&& result, Options changes) override;
     void Start(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
     void Stop(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
     void Remove(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;

@@ -24,6 +24,7 @@ constexpr std::array kTable{
     MethodRow{kManager, "MakeWarmImage", Action::Administer},
     MethodRow{kManager, "Doctor", Action::View},
     MethodRow{kDomain, "Describe", Action::UseOwn},
+    MethodRow{kDomain, "SetDefinition", Action::UseOwn},
     MethodRow{kDomain, "Start", Action::UseOwn},
     MethodRow{kDomain, "Stop", Action::UseOwn},
     MethodRow{kDomain, "Remove", Action::UseOwn},

@@ -121,4 +121,21 @@ Status OptionReader::finish() const {
     return {};
 }
 
+Result<core::Settings> settingsFrom(const Options& changes) {
+    core::Settings settings;
+    for (const auto& [key, value] : changes) {
+        if (value.containsValueOfType<std::string>()) {
+            settings.emplace(key, value.get<std::string>());
+        } else if (value.containsValueOfType<std::vector<std::string>>()) {
+            settings.emplace(key, value.get<std::vector<std::string>>());
+        } else if (value.containsValueOfType<std::uint64_t>()) {
+            settings.emplace(key, Bytes{value.get<std::uint64_t>()});
+        } else {
+            return fail(ErrorCode::InvalidArgument,
+                        escapeUntrusted(key, 64) + ": the value must be a text, a list of texts or a size in bytes");
+        }
+    }
+    return settings;
+}
+
 } // namespace bulkhead::dbus

@@ -3,6 +3,7 @@
 
 #include "base/bytes.hpp"
 #include "base/result.hpp"
+#include "core/model/definition_change.hpp"
 
 #include <sdbus-c++/sdbus-c++.h>
 
@@ -39,5 +40,9 @@ private:
     std::vector<std::string> m_known;
     std::optional<Error> m_error;
 };
+
+/// The settings of SetDefinition; core judges them. InvalidArgument, which begins with the key, for a value of a type
+/// that no setting has.
+Result<core::Settings> settingsFrom(const Options& changes);
 
 } // namespace bulkhead::dbus

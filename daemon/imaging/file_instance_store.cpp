@@ -81,6 +81,22 @@ Status FileInstanceStore::createHome(const DomainId& domain, uid_t owner, const 
     return made;
 }
 
+Status FileInstanceStore::growHome(const DomainId& domain, Bytes size) {
+    const std::lock_guard lock(m_homes);
+    const std::filesystem::path image = m_layout.homeImage(domain);
+    if (!isThere(image)) {
+        return {};
+    }
+    const auto claimant = otherClaimantOf(domain, std::nullopt, Unreadable::Fails);
+    if (!claimant) {
+        return fail(claimant.error().in("the home disk may be in use"));
+    }
+    if (*claimant) {
+        return fail(ErrorCode::Busy, "the home disk is in use by instance " + (*claimant)->text());
+    }
+    return growRawFile(image, size);
+}
+
 Status FileInstanceStore::removeHome(const DomainId& domain) {
     const std::lock_guard lock(m_homes);
     const std::filesystem::path folder = m_layout.homeFolder(domain);
@@ -128,7 +144,8 @@ Result<std::optional<DomainId>> FileInstanceStore::claimedBy(const InstanceId& i
     return std::optional(*domain);
 }
 
-Result<std::optional<InstanceId>> FileInstanceStore::otherClaimantOf(const DomainId& domain, const InstanceId& self,
+Result<std::optional<InstanceId>> FileInstanceStore::otherClaimantOf(const DomainId& domain,
+                                                                     const std::optional<InstanceId>& self,
                                                                      Unreadable unreadable) const {
     const auto ids = idsIn<InstanceId>(m_layout.instances());
     if (!ids) {

@@ -17,6 +17,7 @@ public:
         , m_space(std::move(space)) {}
 
     Status createHome(const DomainId& domain, uid_t owner, const std::string& name, Bytes size) override;
+    Status growHome(const DomainId& domain, Bytes size) override;
     Status removeHome(const DomainId& domain) override;
     Result<core::InstanceFiles> prepareInstance(const core::InstancePlan& plan) override;
     /// Also gives back the home that the instance itself noted, when `keptHome` is none.
@@ -35,9 +36,9 @@ private:
         Fails,
         ClaimsNothing,
     };
-    /// The instance other than `self` that has claimed the home; none.
-    [[nodiscard]] Result<std::optional<InstanceId>> otherClaimantOf(const DomainId& domain, const InstanceId& self,
-                                                                    Unreadable unreadable) const;
+    /// The instance other than `self` (none: any) that has claimed the home; none.
+    [[nodiscard]] Result<std::optional<InstanceId>>
+    otherClaimantOf(const DomainId& domain, const std::optional<InstanceId>& self, Unreadable unreadable) const;
     /// None: it has claimed no home. An error when that cannot be told.
     [[nodiscard]] Result<std::optional<DomainId>> claimedBy(const InstanceId& instance) const;
     [[nodiscard]] Access emulatorFile(const core::InstancePlan& plan, mode_t mode) const {

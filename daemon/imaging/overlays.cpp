@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace bulkhead::imaging {
@@ -51,6 +52,23 @@ Status makeHomeFileSystem(const std::filesystem::path& file, Bytes size) {
         return made;
     }
     return syncPath(file);
+}
+
+Status growRawFile(const std::filesystem::path& file, Bytes size) {
+    const UniqueFd fd(::open(file.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat status {};
+    if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+        return failErrno("cannot open " + file.string(), fd ? EINVAL : errno);
+    }
+    const auto present = static_cast<Bytes>(status.st_size);
+    if (present > size) {
+        return fail(ErrorCode::InvalidArgument,
+                    formatBytes(size) + " is less than the " + formatBytes(present) + " that it has; it can only grow");
+    }
+    if (present < size && (::ftruncate(fd.get(), static_cast<off_t>(size)) != 0 || ::fsync(fd.get()) != 0)) {
+        return failErrno("cannot make " + file.string() + " larger", errno);
+    }
+    return {};
 }
 
 } // namespace bulkhead::imaging

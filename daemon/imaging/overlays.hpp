@@ -17,6 +17,10 @@ Status makeOverlay(const std::filesystem::path& overlay, const core::DiskLayer& 
 /// It must not exist. On disk when this returns.
 Status makeHomeFileSystem(const std::filesystem::path& file, Bytes size);
 
+/// Makes a raw file larger, and reads nothing of it. InvalidArgument when it is larger already. On disk when this
+/// returns.
+Status growRawFile(const std::filesystem::path& file, Bytes size);
+
 /// What makeHomeFileSystem() writes, with room to spare.
 constexpr Bytes kHomeFileSystemNeeds = 32 * kMiB;
 

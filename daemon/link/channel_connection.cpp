@@ -22,6 +22,7 @@ using channel::LostReason;
 using channel::RefusedReason;
 using channel::ToChannel;
 using channel::ToChannelKind;
+using channel::WindowsState;
 
 constexpr std::size_t kMostDescriptors = 4;
 
@@ -76,11 +77,11 @@ ChannelConnection::~ChannelConnection() {
     m_poller.remove(m_socket.get());
 }
 
-Result<unsigned> ChannelConnection::waitHello(std::chrono::milliseconds timeout) {
+Result<core::AdoptedGuest> ChannelConnection::waitHello(std::chrono::milliseconds timeout) {
     std::unique_lock lock(m_mutex);
     m_changed.wait_for(lock, timeout, [this] { return m_hasHello || m_lost.has_value(); });
     if (m_hasHello) {
-        return m_execs;
+        return core::AdoptedGuest{.programs = m_execs, .hasWindows = m_hasWindows};
     }
     return fail(ErrorCode::Unavailable, m_lost ? m_lost->reason : "the channel process did not answer");
 }
@@ -215,6 +216,7 @@ bool ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> 
         m_hasHello = true;
         m_isReady = m_isReady || record.a == 1;
         m_execs = static_cast<unsigned>(record.b);
+        m_hasWindows = record.value[0] == static_cast<std::uint64_t>(WindowsState::Open);
         break;
     }
     case FromChannelKind::Ready: {
@@ -229,6 +231,15 @@ bool ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> 
             m_execs = remaining;
         }
         m_events.execFinished(record.value[0], remaining);
+        break;
+    }
+    case FromChannelKind::Windows: {
+        const bool areOpen = record.a == static_cast<std::uint32_t>(WindowsState::Open);
+        {
+            const std::lock_guard lock(m_mutex);
+            m_hasWindows = areOpen;
+        }
+        m_events.windowsChanged(areOpen);
         break;
     }
     case FromChannelKind::Lost:

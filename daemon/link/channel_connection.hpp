@@ -31,6 +31,8 @@ class ChannelConnection {
 public:
     struct Events {
         std::function<void(std::uint64_t exec, unsigned remaining)> execFinished;
+        /// See GuestLinkEvents::onWindowsChanged().
+        std::function<void(bool areOpen)> windowsChanged;
         /// Once: the process said Lost, closed the socket or broke the record format.
         std::function<void(const core::LinkLoss& loss)> lost;
     };
@@ -46,8 +48,8 @@ public:
     ChannelConnection(const ChannelConnection&) = delete;
     ChannelConnection& operator=(const ChannelConnection&) = delete;
 
-    /// Waits for the first record; gives the number of programs that run in the guest.
-    Result<unsigned> waitHello(std::chrono::milliseconds timeout);
+    /// Waits for the first record, which says what the guest does.
+    Result<core::AdoptedGuest> waitHello(std::chrono::milliseconds timeout);
     /// Waits until the guest has proved itself. TimedOut, Cancelled, GuestFailure.
     Status waitReady(std::chrono::milliseconds timeout, std::stop_token cancel);
     /// Sends a request and waits for its answer. Refused is turned into an error.
@@ -77,6 +79,7 @@ private:
     bool m_hasHello = false;
     bool m_isReady = false;
     unsigned m_execs = 0;
+    bool m_hasWindows = false;
     std::optional<core::LinkLoss> m_lost;
 };
 

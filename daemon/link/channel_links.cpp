@@ -152,6 +152,7 @@ Result<ChannelLinks::Link> ChannelLinks::connect(const InstanceId& instance) {
     events.execFinished = [this, instance](std::uint64_t exec, unsigned remaining) {
         m_events.onExecFinished(instance, exec, remaining);
     };
+    events.windowsChanged = [this, instance](bool areOpen) { m_events.onWindowsChanged(instance, areOpen); };
     events.lost = [this, instance, isLive = link.isLive](const core::LinkLoss& loss) {
         if (*isLive) {
             if (loss.isViolation) {
@@ -230,21 +231,21 @@ Status ChannelLinks::reopen(const InstanceId& instance, std::chrono::millisecond
     return opened;
 }
 
-Result<unsigned> ChannelLinks::adopt(const InstanceId& instance) {
+Result<core::AdoptedGuest> ChannelLinks::adopt(const InstanceId& instance) {
     auto link = connect(instance);
     if (!link) {
         return fail(link.error());
     }
-    auto programs = link->connection->waitHello(kAnswerTimeout);
-    if (!programs) {
-        return programs;
+    auto guest = link->connection->waitHello(kAnswerTimeout);
+    if (!guest) {
+        return guest;
     }
     *link->isLive = true;
     link->connection->setClock();
     if (const auto loss = link->connection->loss()) {
         return fail(ErrorCode::GuestFailure, loss->reason);
     }
-    return programs;
+    return guest;
 }
 
 Result<ChannelLinks::Connection> ChannelLinks::find(const InstanceId& instance) {

@@ -34,7 +34,7 @@ public:
     ~ChannelLinks() override;
 
     Status open(const core::GuestLinkSpec& spec, std::chrono::milliseconds timeout, std::stop_token cancel) override;
-    Result<unsigned> adopt(const InstanceId& instance) override;
+    Result<core::AdoptedGuest> adopt(const InstanceId& instance) override;
     Status reopen(const InstanceId& instance, std::chrono::milliseconds timeout) override;
     Result<core::ExecStreams> exec(const InstanceId& instance, const core::ExecRequest& request) override;
     Result<core::GuestStatus> status(const InstanceId& instance) override;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/home.hpp"
 
+#include "agent/grown_disk.hpp"
 #include "agent/small_file.hpp"
 
 #include <array>
@@ -67,6 +68,8 @@ Status mountHome(const std::string& device, const std::string& where) {
     if (::mount(device.c_str(), where.c_str(), "ext4", MS_NOATIME | MS_NOSUID | MS_NODEV, "") != 0) {
         return failErrno("mount the home disk " + device + " on " + where, errno);
     }
+    // One that cannot grow is as good as it was.
+    static_cast<void>(fillDisk(device.c_str(), where.c_str()));
     return {};
 }
 

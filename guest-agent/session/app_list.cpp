@@ -2,6 +2,7 @@
 #include "session/app_list.hpp"
 
 #include "base/unique_fd.hpp"
+#include "protocol/session_limits.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -17,7 +18,6 @@ namespace bulkhead::session {
 namespace {
 
 constexpr std::string_view kSuffix = ".desktop";
-constexpr std::size_t kLongestId = 128;
 /// Entries of one folder that are looked at.
 constexpr std::size_t kMostEntries = 4096;
 
@@ -63,7 +63,7 @@ std::vector<std::string> idsIn(const std::string& folder) {
             break;
         }
         const std::string_view name = static_cast<const char*>(entry->d_name);
-        if (name.ends_with(kSuffix) && isAppId(name.substr(0, name.size() - kSuffix.size()))) {
+        if (name.ends_with(kSuffix) && protocol::isAppId(name.substr(0, name.size() - kSuffix.size()))) {
             ids.emplace_back(name.substr(0, name.size() - kSuffix.size()));
         }
     }
@@ -105,14 +105,6 @@ AppPlaces placesOfEnvironment() {
     return places;
 }
 
-bool isAppId(std::string_view id) {
-    const auto isFine = [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-               c == '-';
-    };
-    return !id.empty() && id.size() <= kLongestId && id.front() != '.' && std::all_of(id.begin(), id.end(), isFine);
-}
-
 std::vector<AppEntry> listApps(const AppPlaces& places) {
     std::vector<AppEntry> apps;
     std::set<std::string> seen;
@@ -137,7 +129,7 @@ std::vector<AppEntry> listApps(const AppPlaces& places) {
 }
 
 std::optional<std::string> findApp(const AppPlaces& places, std::string_view id) {
-    if (!isAppId(id)) {
+    if (!protocol::isAppId(id)) {
         return std::nullopt;
     }
     for (const std::string& folder : places.folders) {

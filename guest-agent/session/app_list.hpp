@@ -31,9 +31,6 @@ constexpr std::size_t kMostApps = 512;
 /// XDG_CURRENT_DESKTOP.
 [[nodiscard]] AppPlaces placesOfEnvironment();
 
-/// [A-Za-z0-9._-], 1 to 128 bytes, not beginning with a dot.
-[[nodiscard]] bool isAppId(std::string_view id);
-
 /// Those that are meant to be shown, by id. What cannot be read is left out.
 [[nodiscard]] std::vector<AppEntry> listApps(const AppPlaces& places);
 /// The file that stands for this id, shown or not. None: there is none, or it hides itself.

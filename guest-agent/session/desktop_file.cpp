@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/desktop_file.hpp"
 
+#include "protocol/session_limits.hpp"
 #include "session/text.hpp"
 
 #include <algorithm>
@@ -9,9 +10,6 @@
 namespace bulkhead::session {
 namespace {
 
-constexpr std::size_t kLongestName = 256;
-constexpr std::size_t kLongestCategories = 256;
-constexpr std::size_t kLongestComment = 512;
 constexpr std::size_t kLongestPath = 4096;
 
 constexpr std::string_view kBlanks = " \t\r";
@@ -127,7 +125,7 @@ std::optional<DesktopEntry> parseDesktopFile(std::string_view text, const std::v
     }
     DesktopEntry entry;
     entry.isHidden = isTrue(*values, "Hidden") || isTrue(*values, "NoDisplay");
-    entry.name = cleanText(unescape(valueOf(*values, "Name")), kLongestName);
+    entry.name = cleanText(unescape(valueOf(*values, "Name")), protocol::kMostAppName);
     const bool canRun = !valueOf(*values, "Exec").empty() || isTrue(*values, "DBusActivatable");
     // One that hides another of the same name needs nothing else.
     if (!entry.isHidden && (entry.name.find_first_not_of(' ') == std::string::npos || !canRun)) {
@@ -139,10 +137,10 @@ std::optional<DesktopEntry> parseDesktopFile(std::string_view text, const std::v
     if (namesOneOf(valueOf(*values, "NotShowIn"), desktops)) {
         entry.isHidden = true;
     }
-    entry.comment = cleanText(unescape(valueOf(*values, "Comment")), kLongestComment);
+    entry.comment = cleanText(unescape(valueOf(*values, "Comment")), protocol::kMostComment);
     for (const std::string& category : splitList(valueOf(*values, "Categories"), ';')) {
-        const std::string clean = cleanText(category, kLongestCategories);
-        if (entry.categories.size() + clean.size() + 1 > kLongestCategories) {
+        const std::string clean = cleanText(category, protocol::kMostCategories);
+        if (entry.categories.size() + clean.size() + 1 > protocol::kMostCategories) {
             break;
         }
         entry.categories += (entry.categories.empty() ? "" : ";") + clean;

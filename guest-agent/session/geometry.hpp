@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "protocol/session_limits.hpp"
+
 #include <algorithm>
 #include <cstdint>
 
@@ -35,8 +37,8 @@ struct Rect {
 };
 
 /// What a head may measure, as session.proto says.
-constexpr int kSmallestSide = 64;
-constexpr int kLargestSide = 4096;
+constexpr int kSmallestSide = protocol::kSmallestSide;
+constexpr int kLargestSide = protocol::kLargestSide;
 /// All heads together, on X's screen: what virtio-gpu takes.
 constexpr Size kLargestScreen{8192, 8192};
 

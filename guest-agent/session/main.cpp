@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // bulkhead-session: manages the windows of a domain's X server, each on a head of its own, and tells the host of them.
+#include "protocol/session_limits.hpp"
 #include "session/launcher.hpp"
 #include "session/session.hpp"
 
@@ -17,14 +18,13 @@ namespace bulkhead::session {
 namespace {
 
 constexpr const char* kSocket = "/run/bulkhead/session.sock";
-constexpr unsigned kMostHeads = 16;
 
 void say(const std::string& text) {
     static_cast<void>(std::fprintf(stderr, "bulkhead-session: %s\n", text.c_str()));
 }
 
 std::optional<Session::Options> parse(std::span<char*> arguments) {
-    Session::Options options{.display = {}, .socket = kSocket, .heads = kMostHeads};
+    Session::Options options{.display = {}, .socket = kSocket, .heads = protocol::kMostHeads};
     for (std::size_t i = 1; i < arguments.size(); i += 2) {
         const std::string_view option = arguments[i];
         if (i + 1 == arguments.size()) {
@@ -38,7 +38,7 @@ std::optional<Session::Options> parse(std::span<char*> arguments) {
         } else if (option == "--heads") {
             const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), options.heads);
             if (error != std::errc{} || end != value.data() + value.size() || options.heads < 1 ||
-                options.heads > kMostHeads) {
+                options.heads > protocol::kMostHeads) {
                 return std::nullopt;
             }
         } else {

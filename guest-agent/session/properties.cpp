@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/properties.hpp"
 
+#include "protocol/session_limits.hpp"
 #include "session/text.hpp"
 
 #include <algorithm>
@@ -10,11 +11,11 @@
 namespace bulkhead::session {
 namespace {
 
-// session.proto.
-constexpr std::size_t kLongestTitle = 512;
-constexpr std::size_t kLongestClass = 128;
+using protocol::kMostClass;
+using protocol::kMostTitle;
+
 /// What is read of a text (in units of 4 bytes): what cannot be shown is not even asked for.
-constexpr std::uint32_t kTextUnits = kLongestTitle / 4;
+constexpr std::uint32_t kTextUnits = kMostTitle / 4;
 constexpr std::uint32_t kMostAtoms = 64;
 
 using PropertyReply = Reply<xcb_get_property_reply_t>;
@@ -61,11 +62,11 @@ std::string classOf(const PropertyReply& reply) {
     const std::string_view bytes = bytesOf(reply);
     const std::size_t end = bytes.find('\0');
     if (end == std::string_view::npos) {
-        return cleanLatin1(bytes, kLongestClass);
+        return cleanLatin1(bytes, kMostClass);
     }
     std::string_view second = bytes.substr(end + 1);
     second = second.substr(0, second.find('\0'));
-    return cleanLatin1(second.empty() ? bytes.substr(0, end) : second, kLongestClass);
+    return cleanLatin1(second.empty() ? bytes.substr(0, end) : second, kMostClass);
 }
 
 void readTypes(const Atoms& atoms, const std::vector<std::uint32_t>& types, Description& description) {
@@ -149,7 +150,7 @@ Description describe(const Connection& connection, xcb_window_t window) {
     const auto attributesCookie = xcb_get_window_attributes(x, window);
     const auto netNameCookie = ask(connection, window, atoms._NET_WM_NAME, XCB_ATOM_ANY, kTextUnits);
     const auto nameCookie = ask(connection, window, XCB_ATOM_WM_NAME, XCB_ATOM_ANY, kTextUnits);
-    const auto classCookie = ask(connection, window, XCB_ATOM_WM_CLASS, XCB_ATOM_ANY, 2 * kLongestClass / 4);
+    const auto classCookie = ask(connection, window, XCB_ATOM_WM_CLASS, XCB_ATOM_ANY, 2 * kMostClass / 4);
     const auto transientCookie = ask(connection, window, XCB_ATOM_WM_TRANSIENT_FOR, XCB_ATOM_WINDOW, 1);
     const auto sizeHintsCookie = ask(connection, window, XCB_ATOM_WM_NORMAL_HINTS, XCB_ATOM_WM_SIZE_HINTS, 18);
     const auto hintsCookie = ask(connection, window, XCB_ATOM_WM_HINTS, XCB_ATOM_WM_HINTS, 9);
@@ -169,7 +170,7 @@ Description describe(const Connection& connection, xcb_window_t window) {
     }
     const auto netName = take(connection, netNameCookie);
     const auto name = take(connection, nameCookie);
-    description.facts.title = textOf(connection, bytesOf(netName).empty() ? name : netName, kLongestTitle);
+    description.facts.title = textOf(connection, bytesOf(netName).empty() ? name : netName, kMostTitle);
     description.facts.appClass = classOf(take(connection, classCookie));
     const auto transient = take(connection, transientCookie);
     if (const auto values = cardinalsOf(transient, XCB_ATOM_WINDOW); !values.empty()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/session.hpp"
 
+#include "protocol/session_limits.hpp"
 #include "session/launcher.hpp"
 #include "session/settings.hpp"
 
@@ -129,7 +130,7 @@ void Session::obey(const Command& command) {
 }
 
 void Session::launch(const std::string& app) {
-    if (!isAppId(app)) {
+    if (!protocol::isAppId(app)) {
         return; // the host does not send such
     }
     const auto file = findApp(m_places, app);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/settings.hpp"
 
+#include "protocol/session_limits.hpp"
 #include "session/launcher.hpp"
 
 #include <algorithm>
@@ -11,8 +12,6 @@ namespace bulkhead::session {
 namespace {
 
 constexpr std::size_t kLongestName = 256;
-constexpr std::uint32_t kLeastDpi = 48;
-constexpr std::uint32_t kMostDpi = 480;
 constexpr std::string_view kDpiName = "Xft.dpi:";
 /// Resources are a few hundred lines at most; whoever has more keeps the DPI he has.
 constexpr std::uint32_t kMostResources = 64 * 1024;
@@ -90,7 +89,7 @@ std::string withDpi(std::string_view resources, std::uint32_t dpi) {
 }
 
 void applySettings(const Connection& connection, const Settings& settings) {
-    if (settings.dpi() >= kLeastDpi && settings.dpi() <= kMostDpi) {
+    if (settings.dpi() >= protocol::kLeastDpi && settings.dpi() <= protocol::kMostDpi) {
         setDpi(connection, settings.dpi());
     }
     const auto command = keyboardCommand(settings);

@@ -58,6 +58,32 @@ private slots:
         VERIFY_NO_TRACES();
     }
 
+    void definition_isChanged_andTheHomeGrows() {
+        COMPARE_STATUS(cli({"domain", "create", "work", "--template", "minimal", "--home-size", "128MiB"}), 0);
+        const QStringList homeMiB{"run", "--domain", "work", "--", "sh", "-c", "df -m --output=size /home | tail -1"};
+        COMPARE_STATUS(cli({"run", "--domain", "work", "--", "sh", "-c", "echo x > ~/kept"}), 0);
+        QVERIFY(cli(homeMiB).output.trimmed().toInt() < 128);
+        const auto running = cli({"domain", "set", "work", "home-size=512MiB"});
+        COMPARE_STATUS(running, 1);
+        QVERIFY2(running.error.contains("bulkhead domain stop work"), running.text().constData());
+        const auto bad = cli({"domain", "set", "work", "label=pink", "tags=a"});
+        COMPARE_STATUS(bad, 2);
+        QVERIFY2(bad.error.contains("there are: red, orange"), bad.text().constData());
+        COMPARE_STATUS(cli({"domain", "set", "work", "label=red", "tags=a,b"}), 0);
+        COMPARE_STATUS(cli({"domain", "stop", "work"}), 0);
+        COMPARE_STATUS(cli({"domain", "set", "work", "home-size=512MiB"}), 0);
+        COMPARE_STATUS(cli({"domain", "set", "work", "home-size=256MiB"}), 2);
+        QVERIFY(cli(homeMiB).output.trimmed().toInt() > 400);
+        QCOMPARE(cli({"run", "--domain", "work", "--", "cat", "kept"}).output, QByteArray("x\n"));
+        // It stands in the file, so a new daemon knows it too.
+        COMPARE_STATUS(run({"ph-daemon", "restart"}), 0);
+        const auto shown = cli({"domain", "show", "work"});
+        QVERIFY2(shown.output.contains("Label:         red") && shown.output.contains("a, b"),
+                 shown.text().constData());
+        COMPARE_STATUS(cli({"domain", "rm", "work", "--force"}), 0);
+        VERIFY_NO_TRACES();
+    }
+
     void namesAndOptions_areChecked() {
         for (const char* name : {"Work", "../work", "host", "disp-1", "a b", ""}) {
             const auto refused = cli({"domain", "create", name});

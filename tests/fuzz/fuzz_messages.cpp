@@ -6,6 +6,7 @@
 #include "channel/validator.hpp"
 #include "protocol/agent.pb.h"
 #include "protocol/limits.hpp"
+#include "protocol/session_limits.hpp"
 
 #include <cstdlib>
 #include <google/protobuf/stubs/logging.h>
@@ -74,11 +75,11 @@ void checkSession(const SessionNews& news) {
         checkText(event.text);
         checkText(event.name);
     } else if (const auto* const app = std::get_if<AppIsThere>(&news)) {
-        require(app->event.kind == EventKind::App && isAppId(app->event.name.data()));
+        require(app->event.kind == EventKind::App && protocol::isAppId(app->event.name.data()));
         checkText(app->event.text);
         checkText(app->event.extra);
     } else if (const auto* const launched = std::get_if<AppIsLaunched>(&news)) {
-        require(isAppId(launched->app) && launched->errorNumber >= 0 && launched->errorNumber <= 4095);
+        require(protocol::isAppId(launched->app) && launched->errorNumber >= 0 && launched->errorNumber <= 4095);
     }
 }
 

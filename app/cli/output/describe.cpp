@@ -99,7 +99,8 @@ std::string domainText(const client::DomainInfo& domain) {
         {"Kind", text(domain.kind)},
         {"Template", text(domain.templateName) +
                          (domain.templateVersion.isEmpty() ? "" : ", version " + text(domain.templateVersion))},
-        {"Size", text(domain.size) + (domain.memory == 0 ? "" : " (" + machineText(domain.memory, domain.vcpus) + ")")},
+        {"Size", text(domain.size) + (domain.memory == 0 ? "" : " (" + machineText(domain.memory, domain.vcpus) + ")") +
+                     (domain.nextSize.isEmpty() ? "" : ", " + text(domain.nextSize) + " from the next start on")},
         {"Home", domain.homeSize == 0 ? "" : bytesText(domain.homeSize)},
         {"Label", text(domain.label)},
         {"Egress", text(domain.egress)},
@@ -109,7 +110,7 @@ std::string domainText(const client::DomainInfo& domain) {
         {"Acceleration", text(domain.acceleration)},
         {"Channel", text(domain.transport)},
         {"Owner", fmt::format("uid {}", domain.owner)},
-        {"Definition", text(domain.file)},
+        {"Definition", text(domain.file) + (domain.isManaged ? " (the administrator's)" : "")},
         {"Id", text(domain.id)},
     });
 }

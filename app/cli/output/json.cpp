@@ -63,6 +63,9 @@ Json jsonOf(const client::DomainInfo& domain) {
     json["acceleration"] = optionalText(domain.acceleration);
     json["transport"] = optionalText(domain.transport);
     json["programs"] = domain.programs;
+    json["managed"] = domain.isManaged;
+    json["restart_needed"] = domain.isRestartNeeded;
+    json["next_size"] = optionalText(domain.nextSize);
     return json;
 }
 

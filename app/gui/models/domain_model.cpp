@@ -311,6 +311,14 @@ void DomainModel::take(QList<client::DomainInfo> domains) {
     }
 }
 
+void DomainModel::learn(const QString& path, client::DomainInfo info) {
+    const int number = numberOf(path);
+    if (number >= 0) {
+        info.path = path;
+        update(number, info);
+    }
+}
+
 void DomainModel::update(int number, const client::DomainInfo& info) {
     Row& one = *m_rows[static_cast<std::size_t>(number)];
     if (one.info == info) {

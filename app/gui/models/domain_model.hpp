@@ -63,6 +63,8 @@ public:
 
     void setTask(const QString& path, Task task);
     void setProblem(const QString& path, const QString& problem);
+    /// What the daemon has just said of one domain, without listing all again.
+    void learn(const QString& path, client::DomainInfo info);
     /// Asks these domains for their numbers, those that run and have answered before.
     void pollStatus(const QStringList& paths);
     /// Lists again.

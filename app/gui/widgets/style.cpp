@@ -41,6 +41,10 @@ QColor quietColour(const QPalette& palette) {
     return blend(palette.color(QPalette::WindowText), palette.color(QPalette::Window), 0.68);
 }
 
+QColor problemColour(const QPalette& palette) {
+    return palette.color(QPalette::Window).lightness() < 128 ? QColor(0xff, 0x9b, 0x93) : QColor(0xb3, 0x1d, 0x1d);
+}
+
 QColor lineColour(const QPalette& palette) {
     return blend(palette.color(QPalette::WindowText), palette.color(QPalette::Window), 0.16);
 }
@@ -70,9 +74,10 @@ void TextLabel::changeEvent(QEvent* event) {
 }
 
 void TextLabel::applyColour() {
-    if (m_look == Look::Quiet) {
+    if (m_look == Look::Quiet || m_look == Look::Problem) {
+        const QPalette of = QApplication::palette();
         QPalette own;
-        own.setColor(QPalette::WindowText, quietColour(QApplication::palette()));
+        own.setColor(QPalette::WindowText, m_look == Look::Quiet ? quietColour(of) : problemColour(of));
         setPalette(own);
     }
 }

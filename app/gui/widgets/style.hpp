@@ -20,6 +20,8 @@ constexpr int kControlHeight = 32;
 
 /// Text that steps back: between the text and the background.
 QColor quietColour(const QPalette& palette);
+/// Text that says what is wrong.
+QColor problemColour(const QPalette& palette);
 /// A hairline.
 QColor lineColour(const QPalette& palette);
 
@@ -28,7 +30,7 @@ class TextLabel : public QLabel {
     Q_OBJECT
 
 public:
-    enum class Look { Body, Quiet, Heading, Title };
+    enum class Look { Body, Quiet, Heading, Title, Problem };
     explicit TextLabel(Look look, const QString& text = {}, QWidget* parent = nullptr);
 
 protected:

@@ -28,8 +28,17 @@ public:
     virtual ~GuestLinkEvents() = default;
     /// A program ended; `remaining` programs still run.
     virtual void onExecFinished(const InstanceId& instance, std::uint64_t exec, unsigned remaining) = 0;
+    /// The windows that carry a domain (see AdoptedGuest) are open, or the last one has closed for good.
+    virtual void onWindowsChanged(const InstanceId& instance, bool areOpen) = 0;
     /// The channel process ended; the programs that ran through it are over.
     virtual void onLinkLost(const InstanceId& instance, const LinkLoss& loss) = 0;
+};
+
+/// What an earlier daemon's guest does.
+struct AdoptedGuest {
+    unsigned programs = 0; ///< that run in it through us
+    /// Windows carry it, and some are open: the first one came before any program was run through us.
+    bool hasWindows = false;
 };
 
 struct GuestLinkSpec {
@@ -56,8 +65,8 @@ public:
     /// Cancelled.
     virtual Status open(const GuestLinkSpec& spec, std::chrono::milliseconds timeout, std::stop_token cancel) = 0;
     /// Finds the channel process that an earlier daemon started, and sets the guest's clock (the guest may have been
-    /// paused). Gives the number of programs that run in the guest. NotFound when there is none any more.
-    virtual Result<unsigned> adopt(const InstanceId& instance) = 0;
+    /// paused). NotFound when there is none any more.
+    virtual Result<AdoptedGuest> adopt(const InstanceId& instance) = 0;
     /// As open(), with what open() was given, also by an earlier daemon: for a link that was lost while the guest
     /// lives. Whatever is left of the lost one is ended first. NotFound when it was never opened.
     virtual Status reopen(const InstanceId& instance, std::chrono::milliseconds timeout) = 0;

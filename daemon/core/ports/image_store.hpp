@@ -78,6 +78,10 @@ public:
     /// Makes an empty ext4 home disk, root-owned, and notes beside it whose it is. NoSpace when the disk cannot hold
     /// what is written now.
     virtual Status createHome(const DomainId& domain, uid_t owner, const std::string& name, Bytes size) = 0;
+    /// Makes the disk larger; the guest makes its file system fill it at its next start (nothing on this side reads
+    /// what a guest wrote). Success when it has that size, or when there is no home yet. InvalidArgument when it is
+    /// larger already, Busy while an instance has claimed it.
+    virtual Status growHome(const DomainId& domain, Bytes size) = 0;
     /// Deleting what is not there is success.
     virtual Status removeHome(const DomainId& domain) = 0;
     /// Makes overlays, token file and runtime folder, owned by the emulator's uid; the kept home changes owner.

@@ -78,7 +78,11 @@ public:
     };
     /// Reads /etc/bulkhead/domains.d/NAME.toml and the state folder's domains/UID/NAME.toml.
     virtual Loaded loadDomains() = 0;
-    /// Writes (temporary file, fsync, rename, fsync of the folder) the user's definition; sets `file`.
+    /// The user's definition as its file says it now: somebody may have edited it since it was read. NotFound when
+    /// there is no file; InvalidArgument with file:line:column when it cannot be used.
+    virtual Result<DomainDefinition> reload(const DomainDefinition& definition) = 0;
+    /// Writes (temporary file, fsync, rename, fsync of the folder) the user's definition; sets `file`. What people
+    /// wrote around the values of an existing file (comments, order, blank lines) stays.
     virtual Result<DomainDefinition> save(DomainDefinition definition) = 0;
     virtual Status removeDefinition(const DomainDefinition& definition) = 0;
     struct LoadedTemplates {

@@ -12,28 +12,10 @@
 namespace bulkhead::core {
 namespace {
 
-constexpr Bytes kSmallestHome = 64 * kMiB;
-constexpr Bytes kLargestHome = 4096 * kGiB;
-constexpr std::size_t kMostTags = 32;
-
 Status checkOptions(const CreateOptions& options) {
-    if (auto label = checkSimpleName("label", options.label); !label) {
-        return label;
-    }
-    if (options.egress != "none") {
-        return fail(ErrorCode::InvalidArgument,
-                    "egress profile \"" + escapeUntrusted(options.egress, 40) +
-                        "\" is not there; the only profile of this version is none (no network at all)");
-    }
-    if (options.homeSize && (*options.homeSize < kSmallestHome || *options.homeSize > kLargestHome)) {
-        return fail(ErrorCode::InvalidArgument,
-                    "a home of " + formatBytes(*options.homeSize) + " is not possible; choose 64 MiB to 4 TiB");
-    }
-    if (options.tags.size() > kMostTags) {
-        return fail(ErrorCode::InvalidArgument, "at most " + std::to_string(kMostTags) + " tags are possible");
-    }
-    for (const auto& tag : options.tags) {
-        if (auto checked = checkSimpleName("tag", tag); !checked) {
+    for (auto& checked : {checkLabel(options.label), checkEgress(options.egress), checkTags(options.tags),
+                          options.homeSize ? checkHomeSize(*options.homeSize) : Status()}) {
+        if (!checked) {
             return checked;
         }
     }
@@ -57,15 +39,11 @@ DomainService::DomainService(Ports ports, DomainTable& table, TemplateService& t
 
 Result<TemplateInfo> DomainService::checkTemplate(const std::string& templateName, const std::string& size) {
     auto info = m_templates.find(templateName);
-    if (!info || size.empty() || info->definition.sizes.contains(size)) {
+    if (!info || size.empty()) {
         return info;
     }
-    std::string names;
-    for (const auto& [name, value] : info->definition.sizes) {
-        names += (names.empty() ? "" : ", ") + name;
-    }
-    return fail(ErrorCode::InvalidArgument, "template \"" + templateName + "\" has no size \"" +
-                                                escapeUntrusted(size, 40) + "\"; there are: " + names);
+    const auto checked = checkSize(info->definition, size);
+    return checked ? std::move(info) : fail(checked.error());
 }
 
 Status DomainService::checkQuota(const Caller& caller, DomainKind kind) const {
@@ -122,7 +100,7 @@ Result<DomainId> DomainService::create(const Caller& caller, const std::string& 
     definition.label = options.label;
     definition.egress = options.egress;
     definition.tags = options.tags;
-    definition.homeSize = options.homeSize;
+    definition.homeSize = homeSize;
     auto saved = m_ports.definitions.save(definition);
     if (!saved) {
         return fail(saved.error());
@@ -205,6 +183,70 @@ Result<std::vector<DomainEntry>> DomainService::list(const Caller& caller, bool 
     return entries;
 }
 
+Result<DomainEntry> DomainService::setDefinition(const Caller& caller, const DomainId& id, const Settings& settings) {
+    const auto change = readChange(settings);
+    if (!change) {
+        return fail(change.error());
+    }
+    const std::lock_guard lock(m_definitions);
+    const auto entry = find(caller, id);
+    if (!entry) {
+        return fail(entry.error());
+    }
+    const std::string name = "domain \"" + entry->record.name + "\"";
+    if (entry->record.kind == DomainKind::Disposable) {
+        return fail(ErrorCode::WrongState, name + " is disposable: it has no definition that could be changed");
+    }
+    if (entry->definition.isManaged) {
+        return fail(ErrorCode::NotAuthorized,
+                    name + " is managed by the administrator, who changes " + entry->definition.file);
+    }
+    if (entry->record.phase == DomainRecord::Phase::Removing) {
+        return fail(ErrorCode::WrongState, name + " is being removed");
+    }
+    if (!entry->definitionProblem.empty()) {
+        return fail(ErrorCode::WrongState,
+                    name + " cannot be changed before its definition is mended by hand: " + entry->definitionProblem);
+    }
+    const auto current = m_ports.definitions.reload(entry->definition);
+    if (!current) {
+        return fail(current.error().in(name + " cannot be changed before its definition is mended by hand"));
+    }
+    if (change->size) {
+        if (auto checked = checkTemplate(current->templateName, *change->size); !checked) {
+            return fail(checked.error().in("size"));
+        }
+    }
+    // The disk first: one that is larger than the file says does no harm.
+    if (change->homeSize && change->homeSize != current->homeSize) {
+        if (auto grown = growHome(*entry, *change->homeSize); !grown) {
+            return fail(grown.error().in("home-size"));
+        }
+    }
+    auto saved = m_ports.definitions.save(changedBy(*current, *change));
+    if (!saved) {
+        return fail(saved.error());
+    }
+    m_table.setDefinition(id, std::move(*saved));
+    return find(caller, id);
+}
+
+Status DomainService::growHome(const DomainEntry& entry, Bytes size) {
+    const auto operation = m_table.beginOperation(entry.record.id, "growth of its home");
+    if (!operation) {
+        return fail(operation.error());
+    }
+    const auto now = m_table.find(entry.record.id);
+    if (now && now->instance) {
+        return fail(ErrorCode::WrongState, "domain \"" + entry.record.name + "\" is " +
+                                               std::string(nameOf(now->state)) +
+                                               "; its home can grow while it is "
+                                               "stopped: bulkhead domain stop " +
+                                               entry.record.name);
+    }
+    return m_ports.store.growHome(entry.record.id, size);
+}
+
 Result<JobId> DomainService::remove(const Caller& caller, const DomainId& id, bool force) {
     const auto entry = find(caller, id);
     if (!entry) {
@@ -244,6 +286,7 @@ Result<JobId> DomainService::remove(const Caller& caller, const DomainId& id, bo
             return fail(marked.error());
         }
         m_table.markRemoving(id);
+        const std::lock_guard lock(m_definitions); // a change under way would write the file again
         const auto removed = m_ports.definitions.removeDefinition(domain->definition)
                                  .and_then([&] { return m_ports.store.removeHome(id); })
                                  .and_then([&] { return m_ports.domains.remove(id); });

@@ -3,6 +3,7 @@
 
 #include "base/result.hpp"
 #include "core/model/caller.hpp"
+#include "core/model/definition_change.hpp"
 #include "core/model/domain.hpp"
 #include "core/model/instance.hpp"
 #include "core/ports/guest_links.hpp"
@@ -12,6 +13,7 @@
 #include "core/services/job_service.hpp"
 #include "core/services/lifecycle_service.hpp"
 
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,6 +60,10 @@ public:
     Result<DomainEntry> findByName(const Caller& caller, const std::string& name);
     /// `everybody`: also other people's; for root only.
     Result<std::vector<DomainEntry>> list(const Caller& caller, bool everybody);
+    /// Changes the definition and its file, also of a domain that runs (see DomainEntry::isRestartNeeded), but for
+    /// home-size, which needs it stopped. What somebody wrote into the file by hand meanwhile is taken over. The entry
+    /// as it is then. Errors about one setting begin with its key, see readChange(). NotAuthorized for an admin's one.
+    Result<DomainEntry> setDefinition(const Caller& caller, const DomainId& id, const Settings& settings);
     Result<JobId> remove(const Caller& caller, const DomainId& id, bool force);
 
     Result<ExecStreams> exec(const Caller& caller, const DomainId& id, const ExecRequest& request);
@@ -66,6 +72,7 @@ public:
 
 private:
     Result<TemplateInfo> checkTemplate(const std::string& templateName, const std::string& size);
+    Status growHome(const DomainEntry& entry, Bytes size);
     [[nodiscard]] Status checkQuota(const Caller& caller, DomainKind kind) const;
 
     Ports m_ports;
@@ -73,6 +80,7 @@ private:
     TemplateService& m_templates;
     LifecycleService& m_lifecycle;
     JobService& m_jobs;
+    std::mutex m_definitions; ///< held while a definition is changed or goes: each change starts from the one before
 };
 
 } // namespace bulkhead::core

@@ -114,10 +114,30 @@ void DomainTable::setInstance(const DomainId& id, std::optional<InstanceRecord> 
     }
 }
 
+void DomainTable::setDefinition(const DomainId& id, DomainDefinition definition) {
+    {
+        const std::lock_guard lock(m_mutex);
+        if (const auto found = m_entries.find(id); found != m_entries.end()) {
+            found->second.definition = std::move(definition);
+        }
+    }
+    m_events.domainsChanged();
+}
+
 void DomainTable::markRemoving(const DomainId& id) {
     const std::lock_guard lock(m_mutex);
     if (const auto found = m_entries.find(id); found != m_entries.end()) {
         found->second.record.phase = DomainRecord::Phase::Removing;
+    }
+}
+
+void DomainTable::setHasWindows(const DomainId& id, bool hasWindows) {
+    const std::lock_guard lock(m_mutex);
+    if (const auto found = m_entries.find(id); found != m_entries.end()) {
+        found->second.hasWindows = hasWindows;
+        if (hasWindows) {
+            found->second.waitingClient.clear();
+        }
     }
 }
 

@@ -28,8 +28,15 @@ struct DomainEntry {
     std::optional<InstanceRecord> instance;
     /// Disposables: the bus name of the client that has not started its program yet; the domain goes when it leaves.
     std::string waitingClient;
+    /// Disposables: windows carry it and are open (AdoptedGuest::hasWindows).
+    bool hasWindows = false;
     /// Why the definition cannot be used (bad or missing file); empty: it can.
     std::string definitionProblem;
+
+    /// It runs, and what its definition says of the machine takes effect at the next start only.
+    [[nodiscard]] bool isRestartNeeded() const {
+        return instance && !definition.size.empty() && definition.size != instance->size;
+    }
 };
 
 /// All domains with their present state: the one piece of shared mutable state of the daemon. Thread-safe; every method
@@ -53,8 +60,12 @@ public:
     /// For the reconciler: sets what was found.
     void restore(const DomainId& id, DomainState state, const std::string& reason);
     void setInstance(const DomainId& id, std::optional<InstanceRecord> instance);
+    /// Tells that domains have changed.
+    void setDefinition(const DomainId& id, DomainDefinition definition);
     /// From now on it can only be removed.
     void markRemoving(const DomainId& id);
+    /// With windows it no longer depends on the client that made it.
+    void setHasWindows(const DomainId& id, bool hasWindows);
     void setWaitingClient(const DomainId& id, const std::string& busName);
 
     /// One operation per domain at a time. Busy names the operation that runs.

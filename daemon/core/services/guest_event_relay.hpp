@@ -24,6 +24,11 @@ public:
             targets->links.onExecFinished(instance, exec, remaining);
         }
     }
+    void onWindowsChanged(const InstanceId& instance, bool areOpen) override {
+        if (const auto* targets = m_targets.load()) {
+            targets->links.onWindowsChanged(instance, areOpen);
+        }
+    }
     void onLinkLost(const InstanceId& instance, const LinkLoss& loss) override {
         if (const auto* targets = m_targets.load()) {
             targets->links.onLinkLost(instance, loss);

@@ -340,11 +340,23 @@ void LifecycleService::failRunning(const InstanceId& instance, DomainEvent event
 
 void LifecycleService::onExecFinished(const InstanceId& instance, std::uint64_t exec, unsigned remaining) {
     const auto entry = m_table.findByInstance(instance);
-    if (!entry || entry->record.kind != DomainKind::Disposable || remaining > 0) {
-        return;
+    if (!entry || entry->record.kind != DomainKind::Disposable || remaining > 0 || entry->hasWindows) {
+        return; // one that its windows carry ends with those
     }
     log::info("program ended", {{"INSTANCE", instance.text()}, {"EXEC", std::to_string(exec)}});
     removeDisposable(entry->record.id, "its program ended");
+}
+
+void LifecycleService::onWindowsChanged(const InstanceId& instance, bool areOpen) {
+    const auto entry = m_table.findByInstance(instance);
+    if (!entry || entry->record.kind != DomainKind::Disposable) {
+        return;
+    }
+    m_table.setHasWindows(entry->record.id, areOpen);
+    // A program that still runs is waited for: onExecFinished().
+    if (!areOpen && m_links.runningExecs(instance) == 0) {
+        removeDisposable(entry->record.id, "its last window was closed");
+    }
 }
 
 void LifecycleService::onLinkLost(const InstanceId& instance, const LinkLoss& loss) {

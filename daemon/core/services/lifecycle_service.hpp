@@ -56,10 +56,10 @@ public:
                      Patience patience);
 
     /// `isCold`: boots, whatever warm image there is. The job's result: StartResult.
-    Result<JobId> start(const Caller& caller, const DomainId& id, bool isCold);
+    Result<JobId> start(const Caller& caller, const DomainId& id, bool isCold = false);
     Result<JobId> stop(const Caller& caller, const DomainId& id, StopOptions options);
     /// Begins to start a disposable that is in the table already (DomainService::createDisposable).
-    Result<JobId> startDisposable(const Caller& caller, const DomainId& id, bool isCold);
+    Result<JobId> startDisposable(const Caller& caller, const DomainId& id, bool isCold = false);
     /// Ends the domain's instance now, if there is one; the caller holds the operation.
     Status endInstance(const DomainEntry& entry, StopOptions options);
     /// Removes a disposable (instance, record, entry), soon and until it is done; a start that is under way is
@@ -70,6 +70,7 @@ public:
 
     // Events: called from other threads, handled on the clean-up pool.
     void onExecFinished(const InstanceId& instance, std::uint64_t exec, unsigned remaining) override;
+    void onWindowsChanged(const InstanceId& instance, bool areOpen) override;
     void onLinkLost(const InstanceId& instance, const LinkLoss& loss) override;
     void onEmulatorGone(const InstanceId& instance);
     /// A connection left the bus: its disposables that have run nothing yet go.

@@ -196,17 +196,17 @@ void Reconciler::adopt(const DomainEntry& entry, const InstanceRecord& record, c
     const auto runs = m_monitor.begin(record.id, observed.pid).and_then([&] {
         return observed.isPaused ? m_ports.hypervisor.resume(record.id) : Status{};
     });
-    auto programs = runs.and_then([&] { return m_ports.links.adopt(record.id); });
-    if (runs && !programs && m_monitor.isAlive(record.id)) {
+    auto guest = runs.and_then([&] { return m_ports.links.adopt(record.id); });
+    if (runs && !guest && m_monitor.isAlive(record.id)) {
         // The channel process ended while nobody was there to see it; the guest may be well. That takes a while to find
         // out, and a start of the daemon does not wait for guests.
-        m_lifecycle.onLinkLost(record.id, {programs.error().message, false});
-        programs = 0;
+        m_lifecycle.onLinkLost(record.id, {guest.error().message, false});
+        guest = AdoptedGuest{};
     }
-    if (!programs) {
+    if (!guest) {
         ++report.ended;
         log::warning("a running domain cannot be adopted; it is ended",
-                     {{"DOMAIN", id.text()}, {"ERROR", programs.error().message}});
+                     {{"DOMAIN", id.text()}, {"ERROR", guest.error().message}});
         const std::string reason = "its guest could not be reached after a restart of the daemon";
         failDomain(id, reason, report);
         if (auto ended = m_launcher.tearDown(record, InstanceLauncher::keptHomeOf(entry)); ended) {
@@ -221,10 +221,11 @@ void Reconciler::adopt(const DomainEntry& entry, const InstanceRecord& record, c
         return;
     }
     ++report.adopted;
-    log::info("running domain adopted", {{"DOMAIN", id.text()}, {"PROGRAMS", std::to_string(*programs)}});
-    // Its program ended, or its client left, while nobody was there to see it.
-    if (entry.record.kind == DomainKind::Disposable && *programs == 0) {
-        m_lifecycle.removeDisposable(id, "its program ended while the daemon was not running");
+    log::info("running domain adopted", {{"DOMAIN", id.text()}, {"PROGRAMS", std::to_string(guest->programs)}});
+    m_table.setHasWindows(id, guest->hasWindows);
+    // Its program ended, its last window was closed, or its client left, while nobody was there to see it.
+    if (entry.record.kind == DomainKind::Disposable && guest->programs == 0 && !guest->hasWindows) {
+        m_lifecycle.removeDisposable(id, "what ran in it ended while the daemon was not running");
     }
 }
 

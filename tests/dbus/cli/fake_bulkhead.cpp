@@ -69,6 +69,25 @@ void FakeJob::Cancel() {
     }
 }
 
+QVariantMap FakeDomain::SetDefinition(const QVariantMap& changes) {
+    calls += "SetDefinition ";
+    lastChanges = changes;
+    if (m_owner.failed(*this)) {
+        return {};
+    }
+    for (auto change = changes.cbegin(); change != changes.cend(); ++change) {
+        const bool waits = change.key() == "size" && description["state"] != "stopped";
+        const QString text = change.value().toString();
+        description[waits ? "next-size" : change.key()] =
+            text.endsWith("GiB") ? QVariant(text.chopped(3).toULongLong() << 30U) : change.value();
+        if (waits) {
+            description["restart-needed"] = true;
+        }
+    }
+    m_owner.announce();
+    return description;
+}
+
 QDBusObjectPath FakeDomain::Start(const QVariantMap& options) {
     calls += "Start ";
     lastOptions = options;

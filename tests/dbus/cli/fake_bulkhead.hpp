@@ -75,12 +75,15 @@ public:
         : m_owner(owner) {}
     QVariantMap description;
     QVariantMap lastOptions;
+    QVariantMap lastChanges; ///< of SetDefinition
     QVariantMap status;
     std::vector<bulkhead::client::Descriptor> sessions; ///< SOCK_SEQPACKET
     std::vector<bulkhead::client::Descriptor> displays; ///< SOCK_STREAM
     QString calls;                                      ///< names of the calls that came, for order
 public slots:
     QVariantMap Describe() { return description; }
+    /// Takes the changes into the description; one that runs has another size from its next start on.
+    QVariantMap SetDefinition(const QVariantMap& changes);
     QDBusObjectPath Start(const QVariantMap& options);
     QDBusObjectPath Stop(const QVariantMap& options);
     QDBusObjectPath Remove(const QVariantMap& options);

@@ -173,6 +173,38 @@ private slots:
         QVERIFY2(ended.err.contains(err), ended.err);
     }
 
+    /// It stays until there is a window, since the domain is its own until then.
+    void launch_inADisposable() {
+        m_work = &m_fake->addDomain("disp1", "disposable");
+        begin("domain launch --disposable ed");
+        QCOMPARE(m_fake->lastManagerOptions, QVariantMap({{"template", "desktop"}}));
+        QVERIFY(asked());
+        Event event = record(EventKind::AppLaunched);
+        set(event.name, "ed");
+        tell(event);
+        QCOMPARE(m_cli->process.state(), QProcess::Running);
+        QVERIFY(!m_cli->process.waitForFinished(100));
+        event = record(EventKind::WindowChanged);
+        event.window = 7;
+        tell(event);
+        const Ended ended = m_cli->finish();
+        QCOMPARE(ended.code, 0);
+        QCOMPARE(ended.out, QByteArray("Started ed in disp1, which is gone when its last window is closed.\n"));
+        QCOMPARE(m_work->calls, QString("OpenSession "));
+    }
+
+    void launch_inADisposable_thatEnds() {
+        m_work = &m_fake->addDomain("disp1", "disposable");
+        begin("domain launch --disposable=other ed --json");
+        QCOMPARE(m_fake->lastManagerOptions, QVariantMap({{"template", "other"}}));
+        QVERIFY(asked());
+        tell(record(EventKind::AppLaunched));
+        m_work->sessions.clear();
+        const Ended ended = m_cli->finish();
+        QCOMPARE(ended.code, 1);
+        QCOMPARE(ended.json()["error"].toObject()["code"].toString(), QString("GuestFailure"));
+    }
+
     void windows() {
         begin("domain windows work");
         Event event = record(EventKind::WindowChanged);

@@ -69,6 +69,29 @@ private slots:
         QCOMPARE(work.calls, QString("Start Stop Stop Remove "));
     }
 
+    void domain_set() {
+        FakeDomain& work = m_fake->addDomain("work");
+        QCOMPARE(call("domain set work label=red tags=a,b").out, QByteArray("Domain work is changed.\n"));
+        QCOMPARE(work.lastChanges, QVariantMap({{"label", "red"}, {"tags", "a,b"}}));
+        QCOMPARE(call("domain set work size=large").out,
+                 QByteArray("Domain work is changed; its size large takes effect at the next start.\n"));
+        const QJsonDocument json = parsed(call("domain set work tags= --json"));
+        QCOMPARE(work.lastChanges, QVariantMap({{"tags", ""}}));
+        QCOMPARE(json["restart_needed"].toBool(), true);
+        QCOMPARE(json["next_size"].toString(), QString("large"));
+        QVERIFY(call("domain show work").out.contains("small (512 MiB, 2 CPUs), large from the next start on\n"));
+    }
+
+    void domain_set_refused() {
+        m_fake->addDomain("work");
+        m_fake->failNext("org.bulkhead1.Error.InvalidArgument", "label: there is no label \"pink\"; there are: red",
+                         "SetDefinition");
+        const Ended ended = call("domain set work label=pink");
+        QCOMPARE(ended.code, 2);
+        QVERIFY2(ended.err.startsWith("bulkhead: domain work: label: there is no label \"pink\""), ended.err);
+        QCOMPARE(call("domain set nope label=red").code, 4);
+    }
+
     void failures_data() {
         QTest::addColumn<QString>("error");
         QTest::addColumn<int>("code");

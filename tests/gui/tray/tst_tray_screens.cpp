@@ -76,6 +76,8 @@ class TestTrayScreens : public QObject {
         browser.description["template-version"] = "3";
         browser.description["started-at"] = 1'790'000'000LL;
         browser.description["tags"] = QStringList{"web"};
+        browser.description["restart-needed"] = true;
+        browser.description["next-size"] = "large";
     }
 
 private slots:
@@ -103,6 +105,18 @@ private slots:
 
         GuiFixture::find<QTabBar>("Pages of this domain")->setCurrentIndex(1);
         keep(window, "settings");
+        m_fixture->window->chooseDomain(GuiFixture::path("mail"));
+        QTRY_VERIFY(GuiFixture::find<QLineEdit>("Tags")->isEnabled());
+        GuiFixture::find<QLineEdit>("Tags")->setText("mail, Private");
+        m_fixture->fake->failNext(
+            "org.bulkhead1.Error.InvalidArgument",
+            "tags: \"Private\" is not a tag name; use a lower-case letter, then up to 30 lower-case "
+            "letters, digits or dashes",
+            "SetDefinition");
+        GuiFixture::click("Apply the changed settings");
+        QTRY_VERIFY(GuiFixture::says("is not a tag name"));
+        keep(window, "settings-refused");
+        m_fixture->window->chooseDomain(GuiFixture::path("browser"));
         GuiFixture::find<QTabBar>("Pages of this domain")->setCurrentIndex(0);
 
         m_fixture->window->chooseDomain(GuiFixture::path("vault"));

@@ -108,6 +108,21 @@ inline std::vector<std::pair<std::string, ImageStoreClause>> imageStoreContract(
              QVERIFY(stores.instances.removeHome(domain));
              QVERIFY(stores.instances.homesOnDisk()->empty());
          }},
+        {"a home grows while nobody uses it",
+         [](ImageStores& stores) {
+             const auto installed = stores.templates.install(sampleTemplate(), stores.build("one"), {});
+             const auto domain = randomId<DomainId>();
+             QVERIFY(stores.instances.growHome(domain, 64 * kMiB)); // there is none yet
+             QVERIFY(stores.instances.createHome(domain, 1000, "work", 64 * kMiB));
+             QVERIFY(stores.instances.growHome(domain, 64 * kMiB));
+             QVERIFY(stores.instances.growHome(domain, 96 * kMiB));
+             QCOMPARE(stores.instances.growHome(domain, 95 * kMiB).error().code, ErrorCode::InvalidArgument);
+             const auto plan = samplePlan(stores, *installed, domain);
+             QVERIFY(stores.instances.prepareInstance(plan));
+             QCOMPARE(stores.instances.growHome(domain, 128 * kMiB).error().code, ErrorCode::Busy);
+             QVERIFY(stores.instances.removeInstance(plan.instance, domain));
+             QVERIFY(stores.instances.growHome(domain, 128 * kMiB));
+         }},
         {"an instance with a fresh home comes and goes",
          [](ImageStores& stores) {
              const auto installed = stores.templates.install(sampleTemplate(), stores.build("one"), {});

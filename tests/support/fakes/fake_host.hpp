@@ -30,17 +30,26 @@ public:
         const std::lock_guard lock(m_mutex);
         m_states[id].push_back(state);
     }
-    void domainsChanged() override {}
+    void domainsChanged() override {
+        const std::lock_guard lock(m_mutex);
+        ++m_changes;
+    }
     void jobProgress(const JobId&, double) override {}
     void jobFinished(const JobId&) override {}
     std::vector<core::DomainState> states(const DomainId& id) {
         const std::lock_guard lock(m_mutex);
         return m_states[id];
     }
+    /// How often domainsChanged() came.
+    unsigned changes() {
+        const std::lock_guard lock(m_mutex);
+        return m_changes;
+    }
 
 private:
     std::mutex m_mutex;
     std::map<DomainId, std::vector<core::DomainState>> m_states;
+    unsigned m_changes = 0;
 };
 
 /// Emulators end when the test says so.
@@ -156,6 +165,7 @@ public:
     std::optional<Error> adoptError;
     std::optional<Error> reopenError;
     unsigned adoptedExecs = 0;
+    bool adoptedWindows = false;
     std::atomic<unsigned> reopened{0};
     std::atomic<unsigned> programs{0};
     std::vector<core::GuestLinkSpec> opened;
@@ -181,13 +191,13 @@ public:
         ++reopened;
         return {};
     }
-    Result<unsigned> adopt(const InstanceId& instance) override {
+    Result<core::AdoptedGuest> adopt(const InstanceId& instance) override {
         if (adoptError) {
             return fail(*adoptError);
         }
         const std::lock_guard lock(m_mutex);
         m_open.insert(instance);
-        return adoptedExecs;
+        return core::AdoptedGuest{.programs = adoptedExecs, .hasWindows = adoptedWindows};
     }
     Result<core::ExecStreams> exec(const InstanceId&, const core::ExecRequest&) override {
         core::ExecStreams streams;
@@ -204,6 +214,25 @@ public:
     void close(const InstanceId& instance) override {
         const std::lock_guard lock(m_mutex);
         m_open.erase(instance);
+    }
+    /// How often quiesce() says that the guest is not at rest yet.
+    std::atomic<unsigned> restless{0};
+    std::optional<Error> rejuvenateError;
+    std::vector<InstanceId> rejuvenated;
+    Status quiesce(const InstanceId&) override {
+        if (restless > 0) {
+            --restless;
+            return fail(ErrorCode::Busy, "not at rest");
+        }
+        return {};
+    }
+    Status rejuvenate(const InstanceId& instance, const core::Rejuvenation&) override {
+        const std::lock_guard lock(m_mutex);
+        if (rejuvenateError) {
+            return fail(*rejuvenateError);
+        }
+        rejuvenated.push_back(instance);
+        return {};
     }
     unsigned runningExecs(const InstanceId&) override { return programs; }
     bool isOpen(const InstanceId& instance) {

@@ -121,6 +121,21 @@ public:
         }
         return {};
     }
+    Status growHome(const DomainId& domain, Bytes size) override {
+        const std::lock_guard lock(m_mutex);
+        const auto home = homes.find(domain);
+        if (home == homes.end()) {
+            return {};
+        }
+        if (home->second.owner != 0) {
+            return fail(ErrorCode::Busy, "the home disk is in use");
+        }
+        if (size < home->second.size) {
+            return fail(ErrorCode::InvalidArgument, "it can only grow");
+        }
+        home->second.size = size;
+        return {};
+    }
     Status removeHome(const DomainId& domain) override {
         const std::lock_guard lock(m_mutex);
         if (failRemove) {

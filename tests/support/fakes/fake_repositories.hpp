@@ -157,6 +157,15 @@ public:
         const std::lock_guard lock(m_mutex);
         return {domains, problems};
     }
+    Result<core::DomainDefinition> reload(const core::DomainDefinition& definition) override {
+        const std::lock_guard lock(m_mutex);
+        for (const auto& known : domains) {
+            if (known.owner == definition.owner && known.name == definition.name && !known.isManaged) {
+                return known;
+            }
+        }
+        return fail(ErrorCode::NotFound, "its definition is not there any more");
+    }
     Result<core::DomainDefinition> save(core::DomainDefinition definition) override {
         const std::lock_guard lock(m_mutex);
         if (failSave) {

@@ -136,6 +136,44 @@ private slots:
         QCOMPARE(next(*rig, *second, EventKind::WindowGone)->window, 7U);
     }
 
+    void daemon_isToldOfTheFirstWindow() {
+        const auto rig = ready();
+        auto viewer = open(*rig);
+        QVERIFY(viewer);
+        QVERIFY(rig->until([&] { return rig->guest.session != 0; }));
+        rig->guest.send(rig->guest.session, up(4));
+        rig->guest.send(rig->guest.session, window(7));
+        const auto told = rig->next(FromChannelKind::Windows);
+        QVERIFY(told);
+        QCOMPARE(told->record.a, std::uint32_t(WindowsState::Open));
+        // The next daemon too, and while nobody looks.
+        viewer.reset();
+        rig->dropDaemon();
+        rig->connectDaemon();
+        const auto hello = rig->next(FromChannelKind::Hello);
+        QVERIFY(hello);
+        QCOMPARE(hello->record.value[0], std::uint64_t(WindowsState::Open));
+        // The session stream that ends is opened anew without a client.
+        const auto before = rig->guest.session;
+        rig->guest.reset(before);
+        QVERIFY(rig->until([&] { return rig->guest.session != 0 && rig->guest.session != before; }));
+    }
+
+    void windowsOfACommand_areNotTold() {
+        const auto rig = ready();
+        auto client = rig->exec();
+        QVERIFY(client);
+        auto viewer = open(*rig);
+        QVERIFY(viewer);
+        QVERIFY(rig->until([&] { return rig->guest.session != 0; }));
+        rig->guest.send(rig->guest.session, up(4));
+        rig->guest.send(rig->guest.session, window(7));
+        QVERIFY(next(*rig, *viewer, EventKind::WindowChanged));
+        for (const auto& record : rig->records) {
+            QVERIFY(record.record.kind != FromChannelKind::Windows);
+        }
+    }
+
     void sessionThatGoes_takesItsWindowsAlong() {
         const auto rig = ready();
         auto viewer = open(*rig);

@@ -167,6 +167,21 @@ private slots:
         const auto& stopped = std::get<DomainStopArguments>(std::get<Invocation>(stop));
         QVERIFY(stopped.grace == std::chrono::seconds(5));
         QVERIFY(stopped.json);
+        const auto set = parseArguments(words("domain set work label=red tags= x=a=b --json"));
+        const auto& changed = std::get<DomainSetArguments>(std::get<Invocation>(set));
+        QVERIFY(changed.settings ==
+                (std::vector<std::pair<std::string, std::string>>{{"label", "red"}, {"tags", ""}, {"x", "a=b"}}));
+        QVERIFY(changed.json);
+        const auto launch = parseArguments(words("domain launch work app --no-viewer"));
+        QCOMPARE(std::get<DomainLaunchArguments>(std::get<Invocation>(launch)).app, std::string("app"));
+        for (const char* line : {"domain launch --disposable=desktop app", "domain launch app --disposable=desktop"}) {
+            const auto disposable = parseArguments(words(line));
+            const auto& launched = std::get<DomainLaunchArguments>(std::get<Invocation>(disposable));
+            QVERIFY(launched.disposable);
+            QCOMPARE(launched.templateName, std::string("desktop"));
+            QCOMPARE(launched.app, std::string("app"));
+            QVERIFY(launched.name.empty());
+        }
         const auto build = parseArguments(words("template build minimal --force"));
         QVERIFY(std::get<TemplateBuildArguments>(std::get<Invocation>(build)).force);
         const auto doctor = parseArguments(words("doctor --refresh"));
@@ -208,6 +223,20 @@ private slots:
                                          << "the longest is 30d";
         QTest::newRow("name missing") << "domain show"
                                       << "NAME is required";
+        QTest::newRow("nothing to set") << "domain set work"
+                                        << "KEY=VALUE is required";
+        QTest::newRow("no setting") << "domain set work label"
+                                    << "'label' is not KEY=VALUE";
+        QTest::newRow("no key") << "domain set work =red"
+                                << "'=red' is not KEY=VALUE";
+        QTest::newRow("a setting twice") << "domain set work label=red label=blue"
+                                         << "'label' is given twice";
+        QTest::newRow("launch without an app") << "domain launch work"
+                                               << "APP is required";
+        QTest::newRow("a disposable with a name") << "domain launch --disposable work app"
+                                                  << "takes no NAME";
+        QTest::newRow("a disposable without an app") << "domain launch --disposable"
+                                                     << "NAME is required";
         QTest::newRow("one name too many") << "domain show a b"
                                            << "unexpected argument b";
     }

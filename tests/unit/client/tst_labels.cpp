@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/labels.hpp"
+#include "core/model/definition_change.hpp"
 
 #include <QTest>
 
@@ -36,6 +37,15 @@ class TestLabels : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    /// What the daemon accepts is what we can draw, in the same order.
+    void names_areThoseThatTheDaemonAccepts() {
+        const auto accepted = bulkhead::core::labelNames();
+        QCOMPARE(labels().size(), accepted.size());
+        for (std::size_t i = 0; i < accepted.size(); ++i) {
+            QCOMPARE(std::string(labels()[i].name), std::string(accepted[i]));
+        }
+    }
+
     void theEightAreThere() {
         std::vector<std::string> names;
         for (const Label& label : labels()) {

@@ -5,6 +5,7 @@
 #include <QTest>
 
 #include <fstream>
+#include <iterator>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,6 +55,64 @@ private slots:
         QVERIFY(m_store->removeDefinition(*saved));
         QVERIFY(m_store->removeDefinition(*saved));
         QVERIFY(m_store->loadDomains().domains.empty());
+    }
+    void comments_surviveAChange_data() {
+        QTest::addColumn<QString>("before");
+        QTest::addColumn<QString>("after");
+        QTest::newRow("values") << "# mine\n\nlabel = \"gray\"   # quiet\ntemplate = 'minimal'\nsize=\"small\"\n# end\n"
+                                << "# mine\n\nlabel = \"red\"   # quiet\ntemplate = 'minimal'\nsize=\"large\"\n# end\n"
+                                   "tags = [\"a\", \"b\"]\nhome_size = \"2GiB\"\n";
+        QTest::newRow("no newline at the end") << "template = \"minimal\" # t\nsize = \"large\"\nlabel = \"red\""
+                                               << "template = \"minimal\" # t\nsize = \"large\"\nlabel = \"red\"\ntags "
+                                                  "= [\"a\", \"b\"]\nhome_size = \"2GiB\"\n";
+        QTest::newRow("a list over lines, and no ASCII")
+            << QString::fromUtf8("# b\u00fcro \u2014 \u00e9\ntemplate = \"minimal\"\ntags = [ # \u00fc\n  \"x\", # "
+                                 "\u00fc\n  \"y\" ] # t\u00e4gs\n"
+                                 "size = \"large\"\n\"label\" = \"gray\" # \u00fc\nhome_size = \"2GiB\"\n")
+            << QString::fromUtf8("# b\u00fcro \u2014 \u00e9\ntemplate = \"minimal\"\ntags = [\"a\", \"b\"] # "
+                                 "t\u00e4gs\nsize = \"large\"\n"
+                                 "\"label\" = \"red\" # \u00fc\nhome_size = \"2GiB\"\n");
+        QTest::newRow("lines of another system") << "# x\r\ntemplate = \"minimal\"\r\nlabel = \"gray\" # y\r\nsize = "
+                                                    "\"large\"\r\ntags = [\"a\", \"b\"]\r\nhome_size = \"1GiB\"\r\n"
+                                                 << "# x\r\ntemplate = \"minimal\"\r\nlabel = \"red\" # y\r\nsize = "
+                                                    "\"large\"\r\ntags = [\"a\", \"b\"]\r\nhome_size = \"2GiB\"\r\n";
+    }
+    void comments_surviveAChange() {
+        QFETCH(QString, before);
+        QFETCH(QString, after);
+        write("users/1000/work.toml", before.toStdString());
+        auto wanted = m_store->reload(domain());
+        QVERIFY2(wanted, wanted ? "" : wanted.error().message.c_str());
+        wanted->label = "red";
+        wanted->size = "large";
+        wanted->tags = {"a", "b"};
+        wanted->homeSize = 2 * kGiB;
+        QVERIFY(m_store->save(*wanted));
+        QCOMPARE(textOf("users/1000/work.toml"), after);
+        QVERIFY(*m_store->reload(*wanted) == *wanted);
+        wanted->tags.clear();
+        QVERIFY(m_store->save(*wanted));
+        QVERIFY(textOf("users/1000/work.toml").contains("tags = []"));
+        QVERIFY(*m_store->reload(*wanted) == *wanted);
+    }
+    /// What cannot be kept gives way to the definition, never the other way round.
+    void textThatCannotBeKept_isWrittenAnew() {
+        write("users/1000/work.toml", "template = \"minimal\" # t\nsize = \"large\" # s\n");
+        auto wanted = m_store->reload(domain());
+        QVERIFY(wanted);
+        wanted->size.clear();
+        QVERIFY(m_store->save(*wanted));
+        QVERIFY(*m_store->reload(*wanted) == *wanted);
+        QVERIFY(textOf("users/1000/work.toml").startsWith("# Written by bulkheadd."));
+    }
+    void reload_saysWhatIsWrong() {
+        QCOMPARE(m_store->reload(domain()).error().code, ErrorCode::NotFound);
+        write("users/1000/work.toml", "template = \"minimal\"\nsize = 1\n");
+        const auto broken = m_store->reload(domain());
+        QVERIFY2(broken.error().message.find("work.toml:2:8: ") != std::string::npos, broken.error().message.c_str());
+        auto managed = domain();
+        managed.isManaged = true;
+        QCOMPARE(m_store->reload(managed).error().code, ErrorCode::NotAuthorized);
     }
     void save_refuses_data() {
         QTest::addColumn<QString>("name");
@@ -275,6 +334,10 @@ private:
     void write(const char* name, const std::string& text) const {
         fs::create_directories((m_root / name).parent_path());
         std::ofstream(m_root / name) << text;
+    }
+    QString textOf(const char* name) const {
+        std::ifstream file(m_root / name);
+        return QString::fromStdString({std::istreambuf_iterator<char>(file), {}});
     }
     mode_t modeOf(const char* name) const {
         struct stat status {};

@@ -11,10 +11,12 @@
 #include "core/services/space_guard.hpp"
 #include "core/services/template_service.hpp"
 #include "core/services/uid_leases.hpp"
+#include "core/services/warm_image_service.hpp"
 #include "core/services/worker_pool.hpp"
 #include "support/fakes/fake_host.hpp"
 #include "support/fakes/fake_hypervisor.hpp"
 #include "support/fakes/fake_image_store.hpp"
+#include "support/fakes/fake_images.hpp"
 #include "support/fakes/fake_repositories.hpp"
 
 #include <memory>
@@ -33,6 +35,9 @@ struct Outside {
     FakeInstanceStore store;
     FakeHypervisor hypervisor;
     FakeGuestLinks links;
+    FakeMachines machines;
+    FakeWarmImageStore images;
+    FakeMemoryCapturer memoryCapturer;
     FakeEmulatorWatch watch;
     FakeTemplateBuilder builder;
     FakeAcceleration acceleration;
@@ -77,12 +82,19 @@ struct Daemon {
     core::EmulatorMonitor monitor{outside.watch,
                                   [this](const InstanceId& id) { lifecycleForEvents->onEmulatorGone(id); }};
     core::InstanceLauncher launcher{{outside.hypervisor, outside.store, outside.instances, outside.links,
-                                     outside.acceleration, outside.transport, outside.memory, outside.clock},
+                                     outside.machines, outside.images, outside.acceleration, outside.transport,
+                                     outside.memory, outside.clock},
                                     templates,
                                     leases,
                                     cids,
                                     monitor,
                                     table};
+    core::WarmImageService warmImages{
+        {outside.hypervisor, outside.machines, outside.memoryCapturer, outside.images, outside.links},
+        launcher,
+        templates,
+        jobs,
+        {.rest = std::chrono::seconds(5), .ask = std::chrono::milliseconds(1)}};
     core::LifecycleService lifecycle{table,
                                      outside.domains,
                                      outside.instances,

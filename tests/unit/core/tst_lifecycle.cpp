@@ -349,6 +349,67 @@ private slots:
         QCOMPARE(traces(world), QString());
     }
 
+    void disposable_goesWithItsLastWindow() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = daemon.domains.createDisposable(kAlice, "", "").value();
+        daemon.wait(daemon.lifecycle.startDisposable(kAlice, id).value());
+        const auto instance = daemon.table.find(id)->instance->id;
+        daemon.lifecycle.onWindowsChanged(instance, true);
+        // From here on neither who made it counts, nor a program that is run in it meanwhile.
+        daemon.lifecycle.onClientLeft(kAlice.busName);
+        const auto exec = daemon.domains.exec(kAlice, id, {.argv = {"true"}}).value().id;
+        daemon.lifecycle.onExecFinished(instance, exec, 0);
+        QVERIFY(daemon.table.find(id).has_value());
+        // A program that still runs is waited for.
+        world.links.programs = 1;
+        daemon.lifecycle.onWindowsChanged(instance, false);
+        QVERIFY(daemon.table.find(id)->record.phase == DomainRecord::Phase::Present);
+        world.links.programs = 0;
+        daemon.lifecycle.onExecFinished(instance, exec, 0);
+        QTRY_VERIFY(!daemon.table.find(id));
+        QCOMPARE(traces(world), QString());
+    }
+
+    void lastWindow_isNothingToADomainThatStays() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = makeDomain(daemon);
+        const auto instance = startDomain(daemon, id);
+        daemon.lifecycle.onWindowsChanged(instance, true);
+        daemon.lifecycle.onWindowsChanged(instance, false);
+        QCOMPARE(stateOf(daemon, id), DomainState::Running);
+    }
+
+    void restart_keepsADisposableWithWindows_data() {
+        QTest::addColumn<bool>("hasWindows");
+        QTest::newRow("open") << true;
+        QTest::newRow("closed meanwhile") << false;
+    }
+    void restart_keepsADisposableWithWindows() {
+        QFETCH(bool, hasWindows);
+        Outside world;
+        DomainId id;
+        {
+            Daemon daemon(world);
+            id = daemon.domains.createDisposable(kAlice, "", "").value();
+            daemon.wait(daemon.lifecycle.startDisposable(kAlice, id).value());
+        }
+        world.links.adoptedWindows = hasWindows;
+        Daemon next(world);
+        QVERIFY(next.reconciler.run());
+        if (!hasWindows) {
+            QTRY_VERIFY(!next.table.find(id));
+            return;
+        }
+        const auto instance = next.table.find(id)->instance->id;
+        next.lifecycle.onExecFinished(instance, 1, 0);
+        QCOMPARE(stateOf(next, id), DomainState::Running);
+        next.lifecycle.onWindowsChanged(instance, false);
+        QTRY_VERIFY(!next.table.find(id));
+        QCOMPARE(traces(world), QString());
+    }
+
     void failedRemoval_takesNothingAway() {
         Outside world;
         Daemon daemon(world);

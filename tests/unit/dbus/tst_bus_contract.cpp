@@ -94,6 +94,19 @@ private slots:
         QVERIFY(reader.finish().has_value());
     }
 
+    void settings_keepTheirType() {
+        const auto settings = settingsFrom({{"size", sdbus::Variant(std::string("large"))},
+                                            {"home-size", sdbus::Variant(std::uint64_t{2 * kGiB})},
+                                            {"tags", sdbus::Variant(std::vector<std::string>{"a"})}});
+        QVERIFY(settings);
+        QVERIFY(*settings == (core::Settings{{"size", std::string("large")},
+                                             {"home-size", Bytes{2 * kGiB}},
+                                             {"tags", std::vector<std::string>{"a"}}}));
+        const auto refused = settingsFrom({{"label", sdbus::Variant(true)}});
+        QCOMPARE(refused.error().code, ErrorCode::InvalidArgument);
+        QVERIFY(refused.error().message.starts_with("label: "));
+    }
+
     void options_refuse_data() {
         QTest::addColumn<QString>("key");
         QTest::addColumn<QString>("value");

@@ -31,6 +31,8 @@ private:
     UniqueFd m_peer;
     std::unique_ptr<ChannelConnection> m_connection;
     std::atomic<unsigned> m_finished = 0;
+    std::atomic<unsigned> m_opened = 0;
+    std::atomic<unsigned> m_closed = 0;
     std::atomic<unsigned> m_lostCount = 0;
     std::string m_lost;
 
@@ -50,6 +52,7 @@ private slots:
         m_lostCount = 0;
         ChannelConnection::Events events;
         events.execFinished = [this](std::uint64_t, unsigned) { ++m_finished; };
+        events.windowsChanged = [this](bool areOpen) { (areOpen ? m_opened : m_closed)++; };
         events.lost = [this](const core::LinkLoss& loss) {
             m_lost = loss.reason;
             ++m_lostCount;
@@ -60,10 +63,25 @@ private slots:
 
     void helloAndReady() {
         say({.kind = FromChannelKind::Hello, .a = 0, .b = 3});
-        QCOMPARE(m_connection->waitHello(5s).value(), 3U);
+        QCOMPARE(m_connection->waitHello(5s).value().programs, 3U);
+        QVERIFY(!m_connection->waitHello(5s).value().hasWindows);
         QCOMPARE(m_connection->waitReady(1ms, {}).error().code, ErrorCode::TimedOut);
         say({.kind = FromChannelKind::Ready, .a = 1});
         QVERIFY(m_connection->waitReady(5s, {}).has_value());
+    }
+
+    void windowsAreToldAndRemembered() {
+        m_opened = m_closed = 0;
+        FromChannel hello{.kind = FromChannelKind::Hello};
+        hello.value[0] = static_cast<std::uint64_t>(channel::WindowsState::Open);
+        say(hello);
+        QVERIFY(m_connection->waitHello(5s).value().hasWindows);
+        say({.kind = FromChannelKind::Windows, .a = static_cast<std::uint32_t>(channel::WindowsState::Closed)});
+        QTRY_COMPARE(m_closed.load(), 1U);
+        QVERIFY(!m_connection->waitHello(5s).value().hasWindows);
+        say({.kind = FromChannelKind::Windows, .a = static_cast<std::uint32_t>(channel::WindowsState::Open)});
+        QTRY_COMPARE(m_opened.load(), 1U);
+        QCOMPARE(m_closed.load(), 1U);
     }
 
     void waitingIsCancelled() {

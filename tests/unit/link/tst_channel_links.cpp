@@ -38,6 +38,7 @@ namespace {
 class Events final : public core::GuestLinkEvents {
 public:
     void onExecFinished(const InstanceId&, std::uint64_t, unsigned) override { ++finished; }
+    void onWindowsChanged(const InstanceId&, bool) override {}
     void onLinkLost(const InstanceId&, const core::LinkLoss& loss) override {
         const std::lock_guard lock(m_mutex);
         m_losses.push_back(loss);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // .desktop files of any kind, lists of apps, what is started how, and settings.
 #include "base/escaping.hpp"
+#include "protocol/session_limits.hpp"
 #include "session/app_list.hpp"
 #include "session/desktop_file.hpp"
 #include "session/launcher.hpp"
@@ -172,12 +173,12 @@ private slots:
     }
 
     void knowsIds() {
-        QVERIFY(isAppId("org.mozilla.Firefox_2-x"));
-        QVERIFY(isAppId(std::string(128, 'a')));
-        QVERIFY(!isAppId(std::string(129, 'a')));
-        QVERIFY(!isAppId("a/b"));
-        QVERIFY(!isAppId("a b"));
-        QVERIFY(!isAppId(std::string_view("a\0b", 3)));
+        QVERIFY(protocol::isAppId("org.mozilla.Firefox_2-x"));
+        QVERIFY(protocol::isAppId(std::string(128, 'a')));
+        QVERIFY(!protocol::isAppId(std::string(129, 'a')));
+        QVERIFY(!protocol::isAppId("a/b"));
+        QVERIFY(!protocol::isAppId("a b"));
+        QVERIFY(!protocol::isAppId(std::string_view("a\0b", 3)));
     }
 
     void startsPrograms() {

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ports/memory_images.hpp"
+
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace bulkhead::tests {
+
+/// Emulators that load and save at once, or fail as told.
+class FakeMachines final : public core::Machines {
+public:
+    std::optional<Error> loadError;
+    std::optional<Error> saveError;
+    std::string machine = "fake 1";
+    std::vector<InstanceId> loaded;
+    std::vector<InstanceId> saved;
+
+    Status load(const InstanceId& id, const std::filesystem::path&) override {
+        const std::lock_guard lock(m_mutex);
+        if (loadError) {
+            return fail(*loadError);
+        }
+        loaded.push_back(id);
+        return {};
+    }
+    Status pauseAndSave(const InstanceId& id, const std::filesystem::path&) override {
+        const std::lock_guard lock(m_mutex);
+        if (saveError) {
+            return fail(*saveError);
+        }
+        saved.push_back(id);
+        return {};
+    }
+    Result<std::string> version(core::Acceleration) override { return machine; }
+
+private:
+    std::mutex m_mutex;
+};
+
+class FakeMemoryCapturer final : public core::MemoryCapturer {
+public:
+    std::optional<Error> error;
+    std::vector<pid_t> captured;
+    Status captureWhole(pid_t pid, Bytes, const std::filesystem::path&) override {
+        if (error) {
+            return fail(*error);
+        }
+        captured.push_back(pid);
+        return {};
+    }
+};
+
+/// Images that are only their keys.
+class FakeWarmImageStore final : public core::WarmImageStore {
+public:
+    std::vector<core::WarmImage> images;
+    unsigned unfinished = 0;
+    std::optional<Error> beginError;
+
+    std::optional<core::WarmImage> find(const core::WarmImageKey& key) override {
+        const std::lock_guard lock(m_mutex);
+        for (const auto& image : images) {
+            if (image.key == key) {
+                return image;
+            }
+        }
+        return std::nullopt;
+    }
+    std::vector<core::WarmImage> all(const std::string& name, const std::string& version) override {
+        const std::lock_guard lock(m_mutex);
+        std::vector<core::WarmImage> found;
+        for (const auto& image : images) {
+            if (image.key.templateName == name && image.key.templateVersion == version) {
+                found.push_back(image);
+            }
+        }
+        return found;
+    }
+    Result<std::filesystem::path> begin(const core::WarmImageKey&, Bytes) override {
+        const std::lock_guard lock(m_mutex);
+        if (beginError) {
+            return fail(*beginError);
+        }
+        ++unfinished;
+        return std::filesystem::path("/nowhere/new");
+    }
+    Result<core::WarmImage> publish(const core::WarmImageKey& key, const std::filesystem::path&,
+                                    const std::filesystem::path&) override {
+        const std::lock_guard lock(m_mutex);
+        --unfinished;
+        images.push_back({key, "/images/memory", "/images/devices", {"/images/system", core::DiskFormat::Qcow2}, 1, 1});
+        return images.back();
+    }
+    void discard(const std::filesystem::path&) override {
+        const std::lock_guard lock(m_mutex);
+        --unfinished;
+    }
+    void remove(const core::WarmImageKey& key) override {
+        const std::lock_guard lock(m_mutex);
+        std::erase_if(images, [&](const core::WarmImage& image) { return image.key == key; });
+    }
+
+private:
+    std::mutex m_mutex;
+};
+
+} // namespace bulkhead::tests
