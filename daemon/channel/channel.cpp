@@ -204,7 +204,8 @@ void Channel::onDaemonRecord(const ToChannel& record, std::string_view rest) {
         const auto refused = m_control ? m_control->request({.kind = record.kind,
                                                              .connection = m_daemon.connection(),
                                                              .request = record.request,
-                                                             .argument = record.argument})
+                                                             .argument = record.argument,
+                                                             .timeZone = std::string(rest)})
                                        : std::optional(RefusedReason::NotReady);
         if (refused) {
             refuse(record.request, *refused);

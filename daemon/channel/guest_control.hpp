@@ -9,6 +9,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 
 namespace bulkhead::channel {
 
@@ -18,6 +19,7 @@ struct DaemonRequest {
     std::uint64_t connection = 0;
     std::uint64_t request = 0;
     std::int64_t argument = 0;
+    std::string timeZone = {}; ///< SetClock: empty, or the name of one
 };
 
 class GuestControlEvents {

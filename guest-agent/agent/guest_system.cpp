@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/guest_system.hpp"
 
+#include "agent/time_zone.hpp"
+
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -45,6 +47,10 @@ int GuestSystem::setClock(std::int64_t realtimeNs) {
     }
     const timespec time{realtimeNs / kSecond, realtimeNs % kSecond};
     return ::clock_settime(CLOCK_REALTIME, &time) == 0 ? 0 : errno;
+}
+
+int GuestSystem::setTimeZone(const std::string& name) {
+    return installTimeZone({}, name);
 }
 
 void GuestSystem::powerOff(std::chrono::milliseconds grace) {

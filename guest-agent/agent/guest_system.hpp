@@ -10,6 +10,7 @@ class GuestSystem : public System {
 public:
     [[nodiscard]] bool canChangeAccount() const override { return true; }
     int setClock(std::int64_t realtimeNs) override;
+    int setTimeZone(const std::string& name) override;
     /// TERM to all, KILL after `grace`, sync, unmount, power off. Does not return.
     void powerOff(std::chrono::milliseconds grace) override;
 };

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace bulkhead::agent {
 
@@ -18,6 +19,8 @@ public:
     [[nodiscard]] virtual bool canChangeAccount() const = 0;
     /// 0 or an errno.
     virtual int setClock(std::int64_t realtimeNs) = 0;
+    /// 0 or an errno; see installTimeZone().
+    virtual int setTimeZone(const std::string& name) = 0;
     /// Ends everything. Returns only where there is no machine to power off.
     virtual void powerOff(std::chrono::milliseconds grace) = 0;
 };

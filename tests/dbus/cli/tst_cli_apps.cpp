@@ -160,10 +160,17 @@ private slots:
     void launch() {
         QFETCH(int, error);
         QFETCH(QByteArray, err);
+        qunsetenv("LC_ALL");
+        qputenv("LANG", "de_DE.UTF-8");
         begin("domain launch work ed");
-        const auto command = asked();
+        auto command = asked();
+        QVERIFY(command && command->kind == CommandKind::Locale);
+        QCOMPARE(QByteArray(command->text.data()), QByteArray("de_DE.UTF-8"));
+        command = asked();
         QVERIFY(command && command->kind == CommandKind::LaunchApp);
         QCOMPARE(QByteArray(command->text.data()), QByteArray("ed"));
+        // What an older channel says of the locale.
+        tell(record(EventKind::Refused, static_cast<std::uint32_t>(CommandKind::Locale)));
         Event event = record(EventKind::AppLaunched, static_cast<std::uint32_t>(error));
         set(event.name, "ed");
         tell(event);
