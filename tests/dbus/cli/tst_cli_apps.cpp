@@ -103,6 +103,10 @@ class TestCliApps : public QObject {
     }
 
 private slots:
+    void initTestCase() {
+        qunsetenv("LC_ALL");
+        qputenv("LANG", "de_DE.UTF-8");
+    }
     void init() {
         m_bus = std::make_unique<PrivateBus>();
         m_fake = std::make_unique<FakeBulkhead>(m_bus->address());
@@ -160,8 +164,6 @@ private slots:
     void launch() {
         QFETCH(int, error);
         QFETCH(QByteArray, err);
-        qunsetenv("LC_ALL");
-        qputenv("LANG", "de_DE.UTF-8");
         begin("domain launch work ed");
         auto command = asked();
         QVERIFY(command && command->kind == CommandKind::Locale);
