@@ -33,6 +33,7 @@
 #include "imaging/template_builder.hpp"
 #include "link/channel_links.hpp"
 #include "link/channel_probe.hpp"
+#include "link/host_time_zone.hpp"
 #include "link/vsock_transport.hpp"
 #include "process/boot_counter.hpp"
 #include "process/child_reaper.hpp"
@@ -228,6 +229,7 @@ int run(const Settings& settings) noexcept {
     link::ChannelLinks links(
         {.program = settings.libexecDirectory / "bulkhead-channel", .sockets = settings.runtimeDirectory / "channels"},
         poller, reaper, relay);
+    const link::HostTimeZoneWatch zoneWatch(poller, [&links] { links.setClocks(); });
     core::EmulatorMonitor monitor(watch, [&relay](const InstanceId& instance) { relay.onEmulatorGone(instance); });
     core::InstanceLauncher launcher({.hypervisor = hypervisor,
                                      .store = instanceStore,

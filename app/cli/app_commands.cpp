@@ -7,6 +7,7 @@
 #include "client/domain.hpp"
 #include "client/session_stream.hpp"
 #include "client/terminal_text.hpp"
+#include "client/user_locale.hpp"
 #include "menu/folder.hpp"
 
 #include <QProcess>
@@ -254,14 +255,19 @@ int launchApp(const DomainLaunchArguments& arguments, Session& session) {
     if (!conversation) {
         return report(name, conversation.error(), arguments.json);
     }
+    if (const QString locale = client::userLocale(); !locale.isEmpty()) {
+        (*conversation)->send(client::commandWith(CommandKind::Locale, locale));
+    }
     (*conversation)->send(client::commandWith(CommandKind::LaunchApp, QString::fromStdString(arguments.app)));
-    const auto event =
-        (*conversation)
-            ->next(
-                [](const Event& candidate) {
-                    return candidate.kind == EventKind::AppLaunched || candidate.kind == EventKind::Refused;
-                },
-                kAnswerTime);
+    const auto event = (*conversation)
+                           ->next(
+                               [](const Event& candidate) {
+                                   // An older channel knows no locales.
+                                   return candidate.kind == EventKind::AppLaunched ||
+                                          (candidate.kind == EventKind::Refused &&
+                                           candidate.a == static_cast<std::uint32_t>(CommandKind::LaunchApp));
+                               },
+                               kAnswerTime);
     if (!event) {
         return report(name, event.error(), arguments.json);
     }

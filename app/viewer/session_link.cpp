@@ -115,4 +115,8 @@ void SessionLink::setDpi(int dpi) {
     send(command);
 }
 
+void SessionLink::setLocale(const QString& locale) {
+    send(client::commandWith(CommandKind::Locale, locale));
+}
+
 } // namespace bulkhead::viewer

@@ -25,6 +25,7 @@ public:
     void activateWindow(std::uint32_t window);
     void setKeyboard(const QString& model, const QString& layout, const QString& variant, const QString& options);
     void setDpi(int dpi);
+    void setLocale(const QString& locale);
 
     /// Records that made no sense and were dropped.
     [[nodiscard]] std::uint64_t malformed() const { return m_malformed; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/viewer.hpp"
 
+#include "client/user_locale.hpp"
 #include "widgets/label_paint.hpp"
 
 #include <QApplication>
@@ -256,6 +257,9 @@ void Viewer::takeSessionState(bool up, bool anew) {
         m_toldKeyboard.reset();
         m_toldDpi = 0;
         tellSettings();
+        if (const QString locale = client::userLocale(); !locale.isEmpty()) {
+            m_session->setLocale(locale);
+        }
         for (const auto& [id, window] : m_windows) {
             window->repeatResize();
         }

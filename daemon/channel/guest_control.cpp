@@ -3,6 +3,7 @@
 
 #include "protocol/agent.pb.h"
 #include "protocol/limits.hpp"
+#include "protocol/time_zone.hpp"
 
 namespace bulkhead::channel {
 
@@ -43,7 +44,11 @@ std::optional<RefusedReason> GuestControl::request(const DaemonRequest& request)
         message.mutable_shutdown()->set_grace_ms(static_cast<std::uint32_t>(request.argument));
         break;
     case ToChannelKind::SetClock:
+        if (!request.payload.empty() && !protocol::isTimeZoneName(request.payload)) {
+            return RefusedReason::BadRequest;
+        }
         message.mutable_set_clock()->set_realtime_ns(request.argument);
+        message.mutable_set_clock()->set_time_zone(request.payload);
         break;
     case ToChannelKind::Quiesce:
         message.mutable_quiesce();

@@ -19,7 +19,8 @@ struct DaemonRequest {
     std::uint64_t connection = 0;
     std::uint64_t request = 0;
     std::int64_t argument = 0;
-    std::string payload; ///< Rejuvenate: the serialised message
+    /// Rejuvenate: the serialised message. SetClock: empty, or the name of a time zone.
+    std::string payload = {};
 };
 
 class GuestControlEvents {

@@ -20,7 +20,7 @@ enum class ToChannelKind : std::uint32_t {
     Exec = 1,        ///< followed in the same packet by a serialised bulkhead.agent.ExecRequest (exec_id ignored)
     Status = 2,      ///< answered by FromChannelKind::Status
     Shutdown = 3,    ///< orderly power off; `argument` = grace in milliseconds
-    SetClock = 4,    ///< `argument` = CLOCK_REALTIME in nanoseconds
+    SetClock = 4,    ///< `argument` = CLOCK_REALTIME in nanoseconds; the name of a time zone may follow in the packet
     Close = 5,       ///< end the process
     OpenSession = 6, ///< a session stream for a client (dbus/interfaces/session_stream.hpp)
     Quiesce = 7,     ///< before a picture of the guest's memory is taken

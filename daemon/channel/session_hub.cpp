@@ -2,6 +2,7 @@
 #include "channel/session_hub.hpp"
 
 #include "protocol/agent.pb.h"
+#include "protocol/locale.hpp"
 #include "protocol/session.pb.h"
 #include "protocol/session_limits.hpp"
 
@@ -82,6 +83,12 @@ std::optional<session::Command> commandFor(const Command& command) {
             return std::nullopt;
         }
         message.mutable_settings()->set_dpi(command.a);
+        return message;
+    case CommandKind::Locale:
+        if (!protocol::isLocaleName(text)) {
+            return std::nullopt;
+        }
+        message.mutable_settings()->set_locale(text);
         return message;
     }
     return std::nullopt;

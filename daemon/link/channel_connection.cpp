@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "link/channel_connection.hpp"
 
+#include "link/host_time_zone.hpp"
 #include "process/poller.hpp"
 #include "protocol/session.hpp"
 
@@ -140,7 +141,7 @@ void ChannelConnection::setClock() {
     const ToChannel request{.kind = ToChannelKind::SetClock,
                             .request = m_nextRequest++,
                             .argument = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec};
-    [[maybe_unused]] const auto sent = send(request, {});
+    [[maybe_unused]] const auto sent = send(request, hostTimeZone());
 }
 
 void ChannelConnection::askToClose() {

@@ -56,7 +56,7 @@ public:
     Result<Answer> ask(channel::ToChannel request, std::string_view payload, std::chrono::milliseconds timeout);
     /// None while it lives.
     [[nodiscard]] std::optional<core::LinkLoss> loss() const;
-    /// Sets the guest's clock to the host's; does not wait, and nothing depends on it.
+    /// Sets the guest's clock and time zone to the host's; does not wait, and nothing depends on it.
     void setClock();
     /// Asks the process to end; does not wait.
     void askToClose();

@@ -248,6 +248,21 @@ Result<core::AdoptedGuest> ChannelLinks::adopt(const InstanceId& instance) {
     return guest;
 }
 
+void ChannelLinks::setClocks() {
+    std::vector<Connection> connections;
+    {
+        const std::lock_guard lock(m_mutex);
+        for (const auto& [instance, link] : m_links) {
+            if (*link.isLive) {
+                connections.push_back(link.connection);
+            }
+        }
+    }
+    for (const auto& connection : connections) {
+        connection->setClock();
+    }
+}
+
 Result<ChannelLinks::Connection> ChannelLinks::find(const InstanceId& instance) {
     const std::lock_guard lock(m_mutex);
     const auto found = m_links.find(instance);

@@ -44,6 +44,9 @@ public:
     void close(const InstanceId& instance) override;
     unsigned runningExecs(const InstanceId& instance) override;
 
+    /// Sets the clocks and time zones of all guests to the host's again.
+    void setClocks();
+
     Result<UniqueFd> openSession(const InstanceId& instance) override;
 
 private:

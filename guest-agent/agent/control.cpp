@@ -54,6 +54,9 @@ bool ControlStream::handle(const std::string& message) {
         break;
     case Request::kSetClock:
         reply.set_error_number(m_system.setClock(request.set_clock().realtime_ns()));
+        if (const std::string& zone = request.set_clock().time_zone(); reply.error_number() == 0 && !zone.empty()) {
+            reply.set_error_number(m_system.setTimeZone(zone));
+        }
         break;
     case Request::kQuiesce:
         reply.set_error_number(m_system.quiesce());

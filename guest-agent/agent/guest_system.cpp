@@ -5,6 +5,7 @@
 #include "agent/home.hpp"
 #include "agent/identity.hpp"
 #include "agent/small_file.hpp"
+#include "agent/time_zone.hpp"
 #include "protocol/limits.hpp"
 
 #include <cerrno>
@@ -105,6 +106,10 @@ int GuestSystem::setClock(std::int64_t realtimeNs) {
     }
     const timespec time{realtimeNs / kSecond, realtimeNs % kSecond};
     return ::clock_settime(CLOCK_REALTIME, &time) == 0 ? 0 : errno;
+}
+
+int GuestSystem::setTimeZone(const std::string& name) {
+    return installTimeZone({}, name);
 }
 
 void GuestSystem::powerOff(std::chrono::milliseconds grace) {

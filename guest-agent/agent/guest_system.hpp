@@ -11,6 +11,7 @@ class GuestSystem : public System {
 public:
     [[nodiscard]] bool canChangeAccount() const override { return true; }
     int setClock(std::int64_t realtimeNs) override;
+    int setTimeZone(const std::string& name) override;
     int quiesce() override;
     int rejuvenate(const RejuvenateRequest& request) override;
     /// TERM to all, KILL after `grace`, sync, unmount, power off. Does not return.

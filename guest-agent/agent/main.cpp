@@ -54,6 +54,7 @@ class ProcessSystem final : public System {
 public:
     [[nodiscard]] bool canChangeAccount() const override { return false; }
     int setClock(std::int64_t) override { return EPERM; }
+    int setTimeZone(const std::string&) override { return EPERM; }
     int quiesce() override { return 0; }
     int rejuvenate(const RejuvenateRequest&) override { return EPERM; }
     void powerOff(std::chrono::milliseconds) override {}

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace bulkhead::agent {
 
@@ -18,6 +19,8 @@ public:
     [[nodiscard]] virtual bool canChangeAccount() const = 0;
     /// 0 or an errno.
     virtual int setClock(std::int64_t realtimeNs) = 0;
+    /// 0 or an errno; see installTimeZone().
+    virtual int setTimeZone(const std::string& name) = 0;
     /// Writes everything to the disks. 0, or an errno: EAGAIN while the machine is busy with its start.
     virtual int quiesce() = 0;
     /// Makes this machine another one than those that were begun from the same memory image. 0 or an errno.

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/settings.hpp"
 
+#include "protocol/locale.hpp"
 #include "protocol/session_limits.hpp"
 #include "session/launcher.hpp"
 
 #include <algorithm>
+#include <clocale>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <locale.h>
 
 namespace bulkhead::session {
 namespace {
@@ -88,9 +92,24 @@ std::string withDpi(std::string_view resources, std::uint32_t dpi) {
     return text + std::string(kDpiName) + "\t" + std::to_string(dpi) + "\n";
 }
 
+std::optional<std::string> localeOf(const std::string& name) {
+    if (!protocol::isLocaleName(name)) {
+        return std::nullopt;
+    }
+    const locale_t found = ::newlocale(LC_ALL_MASK, name.c_str(), nullptr);
+    if (found == nullptr) {
+        return "C.UTF-8";
+    }
+    ::freelocale(found);
+    return name;
+}
+
 void applySettings(const Connection& connection, const Settings& settings) {
     if (settings.dpi() >= protocol::kLeastDpi && settings.dpi() <= protocol::kMostDpi) {
         setDpi(connection, settings.dpi());
+    }
+    if (const auto locale = settings.locale().empty() ? std::nullopt : localeOf(settings.locale())) {
+        ::setenv("LANG", locale->c_str(), 1); // what we start from now on inherits it
     }
     const auto command = keyboardCommand(settings);
     if (command && !command->empty()) {

@@ -18,6 +18,10 @@ namespace bulkhead::session {
 /// RESOURCE_MANAGER's text with this Xft.dpi.
 [[nodiscard]] std::string withDpi(std::string_view resources, std::uint32_t dpi);
 
+/// The locale for the apps of a user who has this one: itself where this system has it, else C.UTF-8, which is in every
+/// C library. None: that is no name of a locale.
+[[nodiscard]] std::optional<std::string> localeOf(const std::string& name);
+
 /// Makes them true, as far as they are sensible.
 void applySettings(const Connection& connection, const Settings& settings);
 

@@ -133,9 +133,13 @@ std::string templateTable(QList<client::TemplateInfo> templates) {
 
 std::string templateText(const client::TemplateInfo& info) {
     KeyValues pairs{
-        {"Name", text(info.name)},       {"Description", text(info.description)},
-        {"State", stateOf(info)},        {"Version", text(info.version)},
-        {"Built", timeOr(info.builtAt)}, {"Disk", info.built ? bytesText(info.sizeOnDisk) : ""},
+        {"Name", text(info.name)},
+        {"Description", text(info.description)},
+        {"State", stateOf(info)},
+        {"Version", text(info.version)},
+        {"Built", timeOr(info.builtAt)},
+        {"Checked", timeOr(info.checkedAt)},
+        {"Disk", info.built ? bytesText(info.sizeOnDisk) : ""},
     };
     for (auto size = info.sizes.cbegin(); size != info.sizes.cend(); ++size) {
         pairs.emplace_back("Size " + text(size.key()), machineText(size->memory, size->vcpus) +

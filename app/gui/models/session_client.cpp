@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/models/session_client.hpp"
 
+#include "client/user_locale.hpp"
+
 #include <array>
 #include <cstring>
 #include <utility>
@@ -26,6 +28,9 @@ void SessionClient::listApps() {
 }
 
 void SessionClient::launch(const QString& appId) {
+    if (const QString locale = client::userLocale(); !locale.isEmpty()) {
+        send(CommandKind::Locale, locale);
+    }
     send(CommandKind::LaunchApp, appId);
 }
 

@@ -61,8 +61,8 @@ class GuestLinks {
 public:
     virtual ~GuestLinks() = default;
     /// Connects, starts the channel process, waits until the guest's agent has proved itself, and sets the guest's
-    /// clock. Errors: TimedOut (the guest did not answer in time), GuestFailure (it broke the protocol or went away),
-    /// Cancelled.
+    /// clock and time zone. Errors: TimedOut (the guest did not answer in time), GuestFailure (it broke the protocol or
+    /// went away), Cancelled.
     virtual Status open(const GuestLinkSpec& spec, std::chrono::milliseconds timeout, std::stop_token cancel) = 0;
     /// Finds the channel process that an earlier daemon started, and sets the guest's clock (the guest may have been
     /// paused). NotFound when there is none any more.

@@ -144,7 +144,7 @@ Result<JobResult> TemplateService::runBuild(const std::string& name, const Templ
     }
     const auto built = m_ports.builder.build(wanted, job.progress(), job.cancelToken());
     if (!built) {
-        const std::string kept = options.packages.empty() ? std::string() : "; nothing was added to it";
+        const std::string kept = options.packages.empty() ? std::string() : " (nothing was added to it)";
         return fail(built.error().in("building template \"" + name + "\"" + kept));
     }
     const ScopeGuard discard([&] { m_ports.builder.discard(*built); });

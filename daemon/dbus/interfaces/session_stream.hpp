@@ -31,6 +31,7 @@ enum class CommandKind : std::uint32_t {
     LaunchApp = 5, ///< text = the app's id; answered by AppLaunched
     Keyboard = 6,  ///< text = "model\nlayout\nvariant\noptions"
     Dpi = 7,       ///< a = dots per inch, 48 to 480
+    Locale = 8,    ///< text = "de_DE.UTF-8", for the apps launched from now on
 };
 
 struct Command {

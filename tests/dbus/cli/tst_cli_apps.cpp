@@ -103,6 +103,10 @@ class TestCliApps : public QObject {
     }
 
 private slots:
+    void initTestCase() {
+        qunsetenv("LC_ALL");
+        qputenv("LANG", "de_DE.UTF-8");
+    }
     void init() {
         m_bus = std::make_unique<PrivateBus>();
         m_fake = std::make_unique<FakeBulkhead>(m_bus->address());
@@ -161,9 +165,14 @@ private slots:
         QFETCH(int, error);
         QFETCH(QByteArray, err);
         begin("domain launch work ed");
-        const auto command = asked();
+        auto command = asked();
+        QVERIFY(command && command->kind == CommandKind::Locale);
+        QCOMPARE(QByteArray(command->text.data()), QByteArray("de_DE.UTF-8"));
+        command = asked();
         QVERIFY(command && command->kind == CommandKind::LaunchApp);
         QCOMPARE(QByteArray(command->text.data()), QByteArray("ed"));
+        // What an older channel says of the locale.
+        tell(record(EventKind::Refused, static_cast<std::uint32_t>(CommandKind::Locale)));
         Event event = record(EventKind::AppLaunched, static_cast<std::uint32_t>(error));
         set(event.name, "ed");
         tell(event);

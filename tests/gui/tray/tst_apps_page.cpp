@@ -50,6 +50,8 @@ class TestAppsPage : public QObject {
 
 private slots:
     void init() {
+        qunsetenv("LC_ALL");
+        qputenv("LANG", "de_DE.UTF-8");
         m_dir = std::make_unique<QTemporaryDir>();
         m_fixture = std::make_unique<GuiFixture>();
     }
@@ -73,15 +75,20 @@ private slots:
         QTest::keyClicks(search, "fire");
         QCOMPARE(grid()->model()->rowCount(), 1);
         QTest::keyClick(search, Qt::Key_Return);
+        const auto locale = nextCommand(work, CommandKind::Locale);
+        QVERIFY(locale.has_value());
+        QCOMPARE(QByteArray(locale->text.data()), QByteArray("de_DE.UTF-8"));
         auto launch = nextCommand(work, CommandKind::LaunchApp);
         QVERIFY(launch.has_value());
         QCOMPARE(QByteArray(launch->text.data()), QByteArray("firefox-esr"));
 
         GuiFixture::click("Open a terminal in this domain");
+        QVERIFY(nextCommand(work, CommandKind::Locale).has_value());
         launch = nextCommand(work, CommandKind::LaunchApp);
         QVERIFY(launch.has_value());
         QCOMPARE(QByteArray(launch->text.data()), QByteArray("xterm"));
         GuiFixture::click("Open the files of this domain");
+        QVERIFY(nextCommand(work, CommandKind::Locale).has_value());
         launch = nextCommand(work, CommandKind::LaunchApp);
         QVERIFY(launch.has_value());
         QCOMPARE(QByteArray(launch->text.data()), QByteArray("pcmanfm"));

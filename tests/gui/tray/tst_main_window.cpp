@@ -91,6 +91,25 @@ private slots:
         QVERIFY(GuiFixture::says("Failed"));
     }
 
+    void domain_thatCouldBeRestarted_saysSo() {
+        m_fixture->add("work", "running");
+        m_fixture->open();
+        m_fixture->window->chooseDomain(GuiFixture::path("work"));
+        const auto state = [&] {
+            return list()->model()->index(0, 0).data(gui::DomainModel::StateTextRole).toString();
+        };
+        QCOMPARE(state(), QString("Running"));
+        // A template was built meanwhile.
+        m_fixture->fake->domain("work")->description["update-available"] = true;
+        m_fixture->fake->announce();
+        QTRY_COMPARE(state(), QString("Running, restart to update"));
+        QVERIFY(list()->model()->index(0, 0).data(Qt::AccessibleTextRole).toString().contains("restart to update"));
+        QTRY_VERIFY(GuiFixture::says("Running, restart to update"));
+        m_fixture->fake->domain("work")->description["update-available"] = false;
+        m_fixture->fake->setState("work", "stopped");
+        QTRY_COMPARE(state(), QString("Stopped"));
+    }
+
     void status_isAskedOnlyOfRunningDomains() {
         FakeDomain& work = m_fixture->add("work", "running");
         FakeDomain& vault = m_fixture->add("vault", "stopped");

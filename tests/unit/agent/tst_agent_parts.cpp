@@ -7,11 +7,14 @@
 #include "agent/pumps.hpp"
 #include "agent/reaper.hpp"
 #include "agent/small_file.hpp"
+#include "agent/time_zone.hpp"
+#include "protocol/time_zone.hpp"
 
 #include <QTemporaryDir>
 #include <QTest>
 
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <sys/epoll.h>
 #include <sys/stat.h>
@@ -95,6 +98,44 @@ private slots:
         QVERIFY(readSmallFile("/proc/meminfo", 64 * 1024));
     }
 
+    void timeZoneNames_data() {
+        QTest::addColumn<QByteArray>("name");
+        QTest::addColumn<bool>("good");
+        for (const char* name : {"UTC", "Europe/Berlin", "Etc/GMT+5", "America/Argentina/Buenos_Aires", "EST5EDT"}) {
+            QTest::newRow(name) << QByteArray(name) << true;
+        }
+        for (const char* name : {"", "/", "/etc/passwd", "..", "../passwd", "Europe/../../passwd", "Europe//Berlin",
+                                 "Europe/", "Europe/Berlin\n", ".hidden", "-x", "a b", "a\\b", "\xc3\xa4"}) {
+            QTest::addRow("bad: %s", name) << QByteArray(name) << false;
+        }
+        QTest::newRow("bad: a zero byte") << QByteArray("UTC\0x", 5) << false;
+        QTest::newRow("bad: long") << QByteArray(65, 'a') << false;
+    }
+    void timeZoneNames() {
+        QFETCH(QByteArray, name);
+        QTEST(protocol::isTimeZoneName(name.toStdString()), "good");
+    }
+    void installsTimeZones() {
+        const QTemporaryDir folder;
+        const std::filesystem::path root = folder.path().toStdString();
+        std::filesystem::create_directories(root / "etc");
+        std::filesystem::create_directories(root / "usr/share/zoneinfo/Europe");
+        std::ofstream(root / "usr/share/zoneinfo/Europe/Berlin") << "TZif2";
+        std::ofstream(root / "usr/share/zoneinfo/UTC") << "TZif2";
+        std::ofstream(root / "etc/localtime") << "a file in its place";
+        const auto zone = [&] { return std::filesystem::read_symlink(root / "etc/localtime").string(); };
+        QCOMPARE(installTimeZone(root, "Europe/Berlin"), 0);
+        QCOMPARE(zone(), std::string("/usr/share/zoneinfo/Europe/Berlin"));
+        QCOMPARE(readSmallFile(root / "etc/timezone", 100), std::optional<std::string>("Europe/Berlin\n"));
+        QCOMPARE(installTimeZone(root, "UTC"), 0);
+        QCOMPARE(zone(), std::string("/usr/share/zoneinfo/UTC"));
+        QCOMPARE(installTimeZone(root, "Mars/Olympus"), ENOENT);
+        QCOMPARE(installTimeZone(root, "Europe"), ENOENT); // a folder
+        QCOMPARE(installTimeZone(root, "../../../etc/passwd"), EINVAL);
+        QCOMPARE(zone(), std::string("/usr/share/zoneinfo/UTC"));
+        std::filesystem::remove_all(root / "etc");
+        QCOMPARE(installTimeZone(root, "UTC"), ENOENT);
+    }
     void mergesTheEnvironment() {
         const Account user{"user", 1000, 1000, "/home/user", "/bin/bash"};
         const auto environment = loginEnvironment(user, {"A=1", "HOME=/x", "A=2", "HOM=3"}, "xterm");

@@ -253,6 +253,11 @@ private slots:
         reply.mutable_done();
         rig.guest.send(rig.guest.control, reply);
         QCOMPARE(rig.next(FromChannelKind::Done)->record.request, std::uint64_t{12});
+        rig.send(ToChannelKind::SetClock, 15, 1, "Europe/Berlin");
+        QVERIFY(rig.until([&] { return rig.guest.requests.size() == 4; }));
+        QCOMPARE(rig.guest.requests[3].set_clock().time_zone(), std::string("Europe/Berlin"));
+        rig.send(ToChannelKind::SetClock, 16, 1, "../../etc/passwd");
+        QCOMPARE(rig.next(FromChannelKind::Refused)->record.a, std::uint32_t(RefusedReason::BadRequest));
         rig.send(ToChannelKind::Shutdown, 14, -1);
         QCOMPARE(rig.next(FromChannelKind::Refused)->record.a, std::uint32_t(RefusedReason::BadRequest));
     }

@@ -208,7 +208,8 @@ private slots:
         viewer->send({.kind = CommandKind::Keyboard}, "pc105\nde,us\nnodeadkeys,\ngrp:alt_shift_toggle");
         viewer->send({.kind = CommandKind::Dpi, .a = 192});
         viewer->send({.kind = CommandKind::LaunchApp}, "org.example.Editor");
-        QVERIFY(rig->until([&] { return rig->guest.commands.size() == 6; }));
+        viewer->send({.kind = CommandKind::Locale}, "de_DE.UTF-8");
+        QVERIFY(rig->until([&] { return rig->guest.commands.size() == 7; }));
         const auto& commands = rig->guest.commands;
         QCOMPARE(commands[0].resize_window().width(), 777U);
         QCOMPARE(commands[0].resize_window().height(), 555U);
@@ -218,6 +219,7 @@ private slots:
         QCOMPARE(commands[3].settings().keyboard_options(), std::string("grp:alt_shift_toggle"));
         QCOMPARE(commands[4].settings().dpi(), 192U);
         QCOMPARE(commands[5].launch_app().app(), std::string("org.example.Editor"));
+        QCOMPARE(commands[6].settings().locale(), std::string("de_DE.UTF-8"));
         session::Event launched;
         launched.mutable_app_launched()->set_app("org.example.Editor");
         rig->guest.send(rig->guest.session, launched);
@@ -238,6 +240,8 @@ private slots:
         QTest::newRow("app without a name") << int(CommandKind::LaunchApp) << 0 << 0 << QByteArray();
         QTest::newRow("dpi") << int(CommandKind::Dpi) << 0 << 10000 << QByteArray();
         QTest::newRow("keyboard") << int(CommandKind::Keyboard) << 0 << 0 << QByteArray("pc105\nus; rm -rf\n\n");
+        QTest::newRow("locale") << int(CommandKind::Locale) << 0 << 0 << QByteArray("../de_DE");
+        QTest::newRow("no locale") << int(CommandKind::Locale) << 0 << 0 << QByteArray();
         QTest::newRow("keyboard, cut") << int(CommandKind::Keyboard) << 0 << 0 << QByteArray("pc105\nus");
     }
     void senselessCommand_isRefused() {

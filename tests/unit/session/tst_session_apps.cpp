@@ -251,6 +251,26 @@ private slots:
         QCOMPARE(got, command);
     }
 
+    void locales_data() {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<QString>("used");
+        QTest::newRow("always there") << "C.UTF-8"
+                                      << "C.UTF-8";
+        QTest::newRow("not here") << "xx_XX.UTF-8"
+                                  << "C.UTF-8";
+        QTest::newRow("none") << ""
+                              << "refused";
+        QTest::newRow("a path") << "../../tmp/x"
+                                << "refused";
+        QTest::newRow("two lines") << "C\nLD_PRELOAD=x"
+                                   << "refused";
+        QTest::newRow("too long") << QString(65, 'a') << "refused";
+    }
+    void locales() {
+        QFETCH(QString, name);
+        QTEST(QString::fromStdString(localeOf(name.toStdString()).value_or("refused")), "used");
+    }
+
     void dpiReplacesDpi() {
         QCOMPARE(withDpi("", 96), std::string("Xft.dpi:\t96\n"));
         QCOMPARE(withDpi("a: 1\nXft.dpi: 80\nXft.hinting: 1", 120),

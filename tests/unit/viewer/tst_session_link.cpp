@@ -76,10 +76,12 @@ private Q_SLOTS:
         m_link->closeWindow(4);
         m_link->setKeyboard("pc105", "de", "", "");
         m_link->setDpi(10000);
+        m_link->setLocale("de_DE.UTF-8");
         QCOMPARE(receive().a, stream::kSmallestSide); // the contract's limits
         QCOMPARE(receive().window, 4U);
         QCOMPARE(QByteArray(receive().text.data()), QByteArray("pc105\nde\n\n"));
         QCOMPARE(receive().a, 480U);
+        QCOMPARE(QByteArray(receive().text.data()), QByteArray("de_DE.UTF-8"));
     }
 
     /// A peer that does not read costs a bounded queue, and gets the latest of each kind once it reads.
