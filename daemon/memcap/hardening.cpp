@@ -22,6 +22,9 @@ namespace {
 /// Beside the buffer: the program, the lists of runs, one scratch block.
 constexpr rlim_t kMaxOtherMemory = rlim_t{512} * 1024 * 1024;
 
+/// For comparing and writing, which nobody stands still for.
+constexpr int kLatePriority = 5;
+
 Status limit(decltype(RLIMIT_NOFILE) resource, rlim_t value, const char* what) {
     rlimit now{};
     if (::getrlimit(resource, &now) != 0) {
@@ -107,6 +110,7 @@ Status installFilter(pid_t emulator) {
     Filter filter;
     // Of other processes only the one, and reading only.
     filter.allowWhen(SCMP_SYS(process_vm_readv), argument(0, SCMP_CMP_EQ, static_cast<std::uint64_t>(emulator)));
+    filter.allowWhen(SCMP_SYS(setpriority), argument(0, SCMP_CMP_EQ, PRIO_PROCESS));
     // The descriptors that are open; none can be opened any more.
     for (const int call :
          {SCMP_SYS(read),          SCMP_SYS(write),      SCMP_SYS(pread64),         SCMP_SYS(pwrite64),
@@ -141,6 +145,11 @@ Status closeInherited(int lastFd) {
     return {};
 }
 
+void hurry() {
+    constexpr int kFirst = -20;
+    ::setpriority(PRIO_PROCESS, 0, kFirst);
+}
+
 Status giveUpPrivileges([[maybe_unused]] pid_t emulator, [[maybe_unused]] Bytes ram) {
     // A file that would become too large is an error (EFBIG), not the end.
     ::signal(SIGXFSZ, SIG_IGN);
@@ -167,6 +176,8 @@ Status giveUpPrivileges([[maybe_unused]] pid_t emulator, [[maybe_unused]] Bytes 
 }
 
 Status giveUpReading() {
+    // Others first now. Lowering the priority needs no right.
+    ::setpriority(PRIO_PROCESS, 0, kLatePriority);
     return keepCapabilities(0);
 }
 

@@ -59,6 +59,7 @@ int runMemcap(std::span<const char* const> arguments) {
         answerError(STDOUT_FILENO, capturer.error());
         return 1;
     }
+    hurry();
     if (auto given = giveUpPrivileges(options->pid, options->ram); !given) {
         answerError(STDOUT_FILENO, given.error());
         return 1;

@@ -26,7 +26,7 @@ MODULES = {
     "dbus": ("daemon/dbus", {"base", "core"}, set()),
     # A part of imaging that bulkhead-memcap shares, so it comes first and links little.
     "memory": ("daemon/imaging/memory", {"base", "process"},
-               {"imaging/digest.hpp", "imaging/file_tree.hpp", "imaging/sparse_copy.hpp"}),
+               {"imaging/digest.hpp", "imaging/file_tree.hpp"}),
     "imaging": ("daemon/imaging", {"base", "core", "process", "memory"}, set()),
     "memcap": ("daemon/memcap", {"base", "memory"}, set()),
     "preload": ("daemon/preload", set(), set()),

@@ -13,9 +13,9 @@
 /// The raw RAM of a paused guest in one sparse file, from which emulators start: they map it privately, so it never
 /// changes and never shrinks once it has its name.
 ///
-/// Its name is its content digest, imaging::contentDigest(): BLAKE2b-256 over the size and the 64 KiB blocks that are
-/// not all zero. It depends on the content alone, so an image that was copied block by block, reflinked or made of
-/// other deltas has the same name, and 3 GiB of which 400 MiB are in use take as long as 400 MiB.
+/// Its name is its content digest (ImageChunks), so an image that was copied, reflinked or made of other deltas has the
+/// same name. The list of its chunks lies beside it; with that, an image that differs in 1 MiB is named after reading
+/// 1 MiB. The list is no more than a shortcut: without it the parent is read.
 namespace bulkhead::memory {
 
 /// What temporary files of composeImage() begin with: those that a crash left may be deleted when nothing composes.
@@ -41,18 +41,27 @@ struct ComposeSpec {
     std::string parentDigest;                    ///< of `parent`; ignored when there is none
     std::vector<DeltaStep> deltas;               ///< the oldest first; each on top of those before
     std::filesystem::path folder;                ///< where the image goes; not on a memory file system
+    bool sync = true;                            ///< false: syncImage() is called later, before it is relied on
     imaging::Access access{0444, 0, 0};
 };
 
 /// Makes the image of `parent` with all deltas applied, and brings it to the disk. The parent is reflinked where the
-/// file system can, else its data is copied (and checked against its digest on the way) and its holes stay holes. An
+/// file system can, else its data is copied and its holes stay holes. The parent is only read where needed: damage in
+/// it is in the new image as well, whose digest is that of the undamaged content, so verifyImage() finds it in both. An
 /// image that exists already is left as it is. On failure nothing is left. HostFailure names the damaged file.
 Result<MemoryImage> composeImage(const ComposeSpec& spec);
+/// Brings an image that was made without `sync`, its list and its name to the disk.
+Status syncImage(const std::filesystem::path& image);
 
 /// Reads the whole image and compares: size, mode without any write bit, digest.
 Status verifyImage(const std::filesystem::path& file, const std::string& digest, Bytes ram);
 
+/// Deletes an image and its list of chunks; success when they are not there. Emulators that map it are not disturbed.
+Status removeImage(const std::filesystem::path& image);
+
 /// <folder>/<digest>.ram
 std::filesystem::path imagePath(const std::filesystem::path& folder, const std::string& digest);
+/// <folder>/<digest>.chunks
+std::filesystem::path chunksPath(const std::filesystem::path& image);
 
 } // namespace bulkhead::memory

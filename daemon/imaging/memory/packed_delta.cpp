@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/packed_delta.hpp"
 
+#include "memory/little_endian.hpp"
+
 #include <algorithm>
-#include <limits>
 
 namespace bulkhead::memory {
 
@@ -11,22 +12,6 @@ namespace {
 constexpr std::string_view kMagic = "BHDELTA\n";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kDigestDigits = 64;
-
-template <class Number> void put(std::string& bytes, Number number) {
-    for (std::size_t i = 0; i < sizeof(Number); ++i) {
-        bytes.push_back(static_cast<char>((number >> (8 * i)) & 0xffU));
-    }
-}
-
-/// The caller has made sure that the bytes are there.
-template <class Number> Number take(std::string_view& bytes) {
-    Number number = 0;
-    for (std::size_t i = 0; i < sizeof(Number); ++i) {
-        number |= static_cast<Number>(static_cast<Number>(static_cast<unsigned char>(bytes[i])) << (8 * i));
-    }
-    bytes.remove_prefix(sizeof(Number));
-    return number;
-}
 
 unsigned valueOf(char digit) {
     return static_cast<unsigned>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
@@ -94,17 +79,17 @@ Bytes DeltaIndex::fileSize() const {
 std::string encodeIndex(const DeltaIndex& index) {
     std::string bytes(kMagic);
     bytes.reserve(kDeltaHeaderSize + index.runs.size() * kDeltaRunSize);
-    put(bytes, kVersion);
-    put(bytes, static_cast<std::uint32_t>(kPage));
-    put(bytes, index.ram);
-    put(bytes, std::uint64_t{index.runs.size()});
-    put(bytes, index.pages(RunKind::Data));
-    put(bytes, index.pages(RunKind::Zero));
+    putNumber(bytes, kVersion);
+    putNumber(bytes, static_cast<std::uint32_t>(kPage));
+    putNumber(bytes, index.ram);
+    putNumber(bytes, std::uint64_t{index.runs.size()});
+    putNumber(bytes, index.pages(RunKind::Data));
+    putNumber(bytes, index.pages(RunKind::Zero));
     bytes += bytesOfDigest(index.parent);
     for (const Run& run : index.runs) {
-        put(bytes, run.first);
-        put(bytes, static_cast<std::uint32_t>(run.count)); // at most kMostRam / kPage
-        put(bytes, static_cast<std::uint32_t>(run.kind));
+        putNumber(bytes, run.first);
+        putNumber(bytes, static_cast<std::uint32_t>(run.count)); // at most kMostRam / kPage
+        putNumber(bytes, static_cast<std::uint32_t>(run.kind));
     }
     return bytes;
 }
@@ -117,18 +102,18 @@ Result<DeltaHeader> decodeHeader(std::string_view bytes, Bytes fileSize) {
         return damaged("it does not begin as one");
     }
     bytes.remove_prefix(kMagic.size());
-    if (const auto version = take<std::uint32_t>(bytes); version != kVersion) {
+    if (const auto version = takeNumber<std::uint32_t>(bytes); version != kVersion) {
         return damaged("format version " + std::to_string(version) + "; this program knows version " +
                        std::to_string(kVersion));
     }
-    if (const auto page = take<std::uint32_t>(bytes); page != kPage) {
+    if (const auto page = takeNumber<std::uint32_t>(bytes); page != kPage) {
         return damaged("pages of " + std::to_string(page) + " bytes instead of " + std::to_string(kPage));
     }
     DeltaHeader header;
-    header.ram = take<std::uint64_t>(bytes);
-    header.runCount = take<std::uint64_t>(bytes);
-    header.dataPages = take<std::uint64_t>(bytes);
-    header.zeroPages = take<std::uint64_t>(bytes);
+    header.ram = takeNumber<std::uint64_t>(bytes);
+    header.runCount = takeNumber<std::uint64_t>(bytes);
+    header.dataPages = takeNumber<std::uint64_t>(bytes);
+    header.zeroPages = takeNumber<std::uint64_t>(bytes);
     header.parent = digestOfBytes(bytes);
     if (header.ram == 0 || header.ram % kPage != 0 || header.ram > kMostRam) {
         return damaged("guest memory of " + std::to_string(header.ram) + " bytes");
@@ -159,9 +144,9 @@ Result<DeltaIndex> decodeRuns(const DeltaHeader& header, std::string_view bytes)
     const std::uint64_t pages = header.ram / kPage;
     std::uint64_t next = 0;
     for (std::uint64_t i = 0; i < header.runCount; ++i) {
-        const auto first = take<std::uint64_t>(bytes);
-        const std::uint64_t count = take<std::uint32_t>(bytes);
-        const auto kind = take<std::uint32_t>(bytes);
+        const auto first = takeNumber<std::uint64_t>(bytes);
+        const std::uint64_t count = takeNumber<std::uint32_t>(bytes);
+        const auto kind = takeNumber<std::uint32_t>(bytes);
         const std::string which = "run " + std::to_string(i);
         if (kind != static_cast<std::uint32_t>(RunKind::Data) && kind != static_cast<std::uint32_t>(RunKind::Zero)) {
             return damaged(which + " is of unknown kind " + std::to_string(kind));

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -112,6 +113,17 @@ class TestMemoryCapture : public QObject {
         spec.mappedImage = image.file;
         spec.parent = CaptureParent{image.file, image.digest};
         return spec;
+    }
+
+    /// Our child that is not the stopped process.
+    static pid_t helperOf(const StoppedProcess& process) {
+        std::istringstream children(readAll("/proc/self/task/" + std::to_string(::gettid()) + "/children"));
+        for (pid_t child = 0; children >> child;) {
+            if (child != process.pid()) {
+                return child;
+            }
+        }
+        return -1;
     }
 
 private slots:
@@ -518,6 +530,45 @@ private slots:
         QVERIFY(!prepared);
         QCOMPARE(prepared.error().code, code);
         QVERIFY2(QByteArray(prepared.error().message.c_str()).contains(reason), prepared.error().message.c_str());
+    }
+    /// What the helper may do is what it needs: looked at from outside, in every phase.
+    void helper_givesUpItsRights() {
+        if (BULKHEAD_HAS_SECCOMP == 0) {
+            return; // the sanitizers' system calls are not those of the filter
+        }
+        StoppedProcess process(kRam, std::nullopt, {});
+        auto running = MemoryCapture::start(specOf(process));
+        QVERIFY(good(running));
+        QVERIFY(good(running->prepare()));
+        const pid_t helper = helperOf(process);
+        QVERIFY(helper > 0);
+        const auto field = [&](const char* name) {
+            const std::string status = readAll("/proc/" + std::to_string(helper) + "/status");
+            const auto at = status.find(std::string(name) + ":\t");
+            const auto begin = at + std::strlen(name) + 2;
+            return at == std::string::npos ? std::string() : status.substr(begin, status.find('\n', begin) - begin);
+        };
+        const std::string none = "0000000000000000";
+        const std::string ptrace = ::getuid() == 0 ? "0000000000080000" : none;
+        QCOMPARE(field("Seccomp"), std::string("2"));
+        QCOMPARE(field("NoNewPrivs"), std::string("1"));
+        QCOMPARE(field("CapEff"), ptrace);
+        QCOMPARE(field("CapPrm"), ptrace);
+        QCOMPARE(field("CapInh"), none);
+        QCOMPARE(field("CapAmb"), none);
+        if (::getuid() == 0) {
+            QCOMPARE(field("CapBnd"), none);
+        }
+        QVERIFY(good(running->capture()));
+        QCOMPARE(field("CapEff"), none);
+        QCOMPARE(field("CapPrm"), none);
+        std::set<std::string> open;
+        for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(helper) + "/fd")) {
+            open.insert(entry.path().filename());
+        }
+        // 0 to 2, the process, the output; what it opened itself.
+        QVERIFY2(open.size() == 7, std::to_string(open.size()).c_str());
+        QVERIFY(good(running->finish()));
     }
     /// Nobody waits for it any more: it ends by itself, and leaves nothing running.
     void dropped_endsTheHelper() {

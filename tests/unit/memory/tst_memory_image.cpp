@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/delta_file.hpp"
-#include "memory/file_io.hpp"
+#include "memory/image_chunks.hpp"
 #include "memory/memory_image.hpp"
 
 #include <QTemporaryDir>
@@ -126,7 +126,7 @@ private slots:
         const auto again = composeImage(specOf({{folder() / "2", one->digest}, step}, *one));
         QVERIFY(again);
         QCOMPARE(again->digest, three->digest);
-        QCOMPARE(filesInImages(), std::size_t{3});
+        QCOMPARE(filesInImages(), std::size_t{6}); // each with its list of chunks
         // The parents are as they were.
         QVERIFY(verifyImage(one->file, one->digest, kRam));
         QVERIFY(verifyImage(two->file, two->digest, kRam));
@@ -157,7 +157,7 @@ private slots:
         const auto copy = composeImage(specOf({}, *one));
         QVERIFY(copy);
         QCOMPARE(copy->file, one->file);
-        QCOMPARE(filesInImages(), std::size_t{1});
+        QCOMPARE(filesInImages(), std::size_t{2});
     }
     void existingImage_keepsItsInode() {
         const auto step = makeDelta("1", std::string(zeroParent()), {{5, 'a'}});
@@ -185,7 +185,7 @@ private slots:
         expectRefusal(specOf({makeDelta("other", one->digest, {{6, 'b'}}, kRam * 2)}, *one), "is of a guest with");
         auto spec = specOf({good}, *one);
         spec.ram = kRam / 2;
-        expectRefusal(spec, "instead of");
+        expectRefusal(spec, "is of a guest with");
         spec.ram = kRam + 1;
         expectRefusal(spec, "whole pages");
         spec = specOf({good}, *one);
@@ -206,10 +206,68 @@ private slots:
         const auto verified = verifyImage(one->file, one->digest, kRam);
         QVERIFY(!verified);
         QVERIFY(verified.error().message.find("is damaged") != std::string::npos);
-        if (!one->reflinked) {
-            const auto copy = makeDelta("3", one->digest, {{7, 'b'}});
-            expectRefusal(specOf({copy}, *one), (one->file.string() + " is damaged").c_str());
+        // Damage beside what changes is found at once …
+        expectRefusal(specOf({makeDelta("near", one->digest, {{7, 'b'}})}, *one), " is damaged at byte 0");
+        // … elsewhere it is in the new image as well, which has the name of what it should be …
+        const auto other = makeDelta("3", one->digest, {{1000, 'b'}});
+        const auto image = composeImage(specOf({other}, *one));
+        QVERIFY(image);
+        QVERIFY(verifyImage(image->file, image->digest, kRam).error().message.find("is damaged") != std::string::npos);
+        // … and without its list of chunks, or with a damaged one, it is read and found.
+        flip(chunksPath(one->file), 40);
+        expectRefusal(specOf({other}, *one), (one->file.string() + " is damaged").c_str());
+        std::filesystem::remove(chunksPath(one->file));
+        expectRefusal(specOf({other}, *one), (one->file.string() + " is damaged").c_str());
+    }
+    void listOfChunks_isOnlyAShortcut() {
+        const auto one = composeImage(specOf({makeDelta("1", std::string(zeroParent()), {{5, 'a'}, {900, 'b'}})}));
+        QVERIFY(one);
+        const auto step = makeDelta("2", one->digest, {{5, 0}, {901, 'c'}});
+        const auto with = composeImage(specOf({step}, *one));
+        QVERIFY(with);
+        const std::string list = readFile(chunksPath(with->file));
+        QVERIFY(removeImage(with->file));
+        QVERIFY(removeImage(with->file)); // not there any more
+        QCOMPARE(filesInImages(), std::size_t{2});
+        std::filesystem::remove(chunksPath(one->file));
+        auto spec = specOf({step}, *one);
+        spec.sync = false;
+        const auto without = composeImage(spec);
+        QVERIFY(without);
+        QVERIFY(syncImage(without->file));
+        QCOMPARE(without->digest, with->digest);
+        QCOMPARE(readFile(chunksPath(without->file)), list);
+    }
+    void listOfChunks_isStrict_data() {
+        QTest::addColumn<int>("at");
+        QTest::addColumn<QByteArray>("bytes");
+        QTest::newRow("magic") << 0 << QByteArray("X");
+        QTest::newRow("no memory") << 8 << QByteArray(8, '\0');
+        QTest::newRow("too much memory") << 8 << QByteArray(8, '\xff');
+        QTest::newRow("chunk size") << 16 << QByteArray("\1");
+        QTest::newRow("more entries") << 24 << QByteArray("\3");
+        QTest::newRow("entries without end") << 24 << QByteArray(8, '\xff');
+        QTest::newRow("unsorted") << 32 << QByteArray("\x7f");
+        QTest::newRow("beyond") << 72 << QByteArray(8, '\xff');
+        QTest::newRow("cut") << 100 << QByteArray();
+    }
+    void listOfChunks_isStrict() {
+        QFETCH(int, at);
+        QFETCH(QByteArray, bytes);
+        const auto one = composeImage(specOf({makeDelta("1", std::string(zeroParent()), {{5, 'a'}, {900, 'b'}})}));
+        QVERIFY(one);
+        std::string list = readFile(chunksPath(one->file));
+        QCOMPARE(list.size(), std::size_t{32 + 2 * 40});
+        const auto good = ImageChunks::decode(list);
+        QVERIFY(good);
+        QCOMPARE(good->encode(), list);
+        QCOMPARE(good->digest(), one->digest);
+        if (bytes.isEmpty()) {
+            list.resize(static_cast<std::size_t>(at));
+        } else {
+            list.replace(static_cast<std::size_t>(at), static_cast<std::size_t>(bytes.size()), bytes.toStdString());
         }
+        QVERIFY(!ImageChunks::decode(list));
     }
     void verify_seesSizeModeAndKind() {
         const auto one = composeImage(specOf({makeDelta("1", std::string(zeroParent()), {{5, 'a'}})}));
