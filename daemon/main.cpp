@@ -250,6 +250,12 @@ int run(const Settings& settings) noexcept {
                                       launcher, templates, jobs, {});
     core::LifecycleService lifecycle(table, domainRepository, instanceRepository, links, launcher, monitor, jobs,
                                      {.cleanUps = cleanUps, .linkWork = linkWork}, {});
+    if (settings.warmImages == "auto") {
+        templates.whenInstalled([&warmImages](const std::string& name) { warmImages.makeSoon(name, {}); });
+        lifecycle.whenBooted([&warmImages](const core::InstanceRecord& instance, const std::string& name) {
+            warmImages.makeSoon(name, instance.size);
+        });
+    }
     const core::GuestEventRelay::Targets targets{
         lifecycle, [&lifecycle](const InstanceId& instance) { lifecycle.onEmulatorGone(instance); }};
     relay.attach(targets);

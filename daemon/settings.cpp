@@ -14,8 +14,8 @@ struct Option {
     std::function<void(Settings&, std::string)> set;
 };
 
-const std::array<Option, 11>& options() {
-    static const std::array<Option, 11> kOptions{{
+const std::array<Option, 12>& options() {
+    static const std::array<Option, 12> kOptions{{
         {"--state-dir", "database, definitions and disks", [](Settings& s, std::string v) { s.stateDirectory = v; }},
         {"--runtime-dir", "sockets of what runs", [](Settings& s, std::string v) { s.runtimeDirectory = v; }},
         {"--cache-dir", "template builds", [](Settings& s, std::string v) { s.cacheDirectory = v; }},
@@ -26,6 +26,8 @@ const std::array<Option, 11>& options() {
         {"--libvirt-uri", "the hypervisor", [](Settings& s, std::string v) { s.libvirtUri = v; }},
         {"--transport", "of the channel to guests: auto, vsock or virtio-serial",
          [](Settings& s, std::string v) { s.transport = v; }},
+        {"--warm-images", "when to make them: auto or on-request",
+         [](Settings& s, std::string v) { s.warmImages = v; }},
         {"--image-group", "group of template images", [](Settings& s, std::string v) { s.imageGroup = v; }},
         {"--build-user", "who builds templates", [](Settings& s, std::string v) { s.buildUser = v; }},
     }};
@@ -65,6 +67,9 @@ Result<Settings> readCommandLine(int argc, char** argv) {
         } else {
             return fail(ErrorCode::InvalidArgument, name + " needs a value");
         }
+    }
+    if (settings.warmImages != "auto" && settings.warmImages != "on-request") {
+        return fail(ErrorCode::InvalidArgument, "--warm-images is auto or on-request, not " + settings.warmImages);
     }
     return settings;
 }

@@ -22,6 +22,8 @@ struct Settings {
     std::string imageGroup = "kvm"; ///< may read templates; emulators run with it
     /// How the daemon reaches guests: auto takes vsock where the host has it.
     std::string transport = "auto";
+    /// When warm images are made: auto (after a template was built, and after a domain had to boot), or on-request.
+    std::string warmImages = "auto";
     std::string buildUser = "bulkhead-build";
     bool showHelp = false;
     bool showVersion = false;

@@ -116,6 +116,11 @@ Result<JobResult> LifecycleService::runStart(const DomainId& id, bool isCold, co
         result.note = "its warm image did not work, so it booted; the image was removed (" +
                       launched->imageFailure->message + ")";
     }
+    if (!launched->isWarm && !isCold && m_whenBooted) {
+        if (const auto now = m_table.find(id); now && now->instance) {
+            m_whenBooted(*now->instance, entry->definition.templateName);
+        }
+    }
     return JobResult(result);
 }
 

@@ -9,6 +9,7 @@
 #include "core/services/job_service.hpp"
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -56,6 +57,12 @@ public:
                      Patience patience);
 
     /// `isCold`: boots, whatever warm image there is. The job's result: StartResult.
+    /// Called after a start that had to boot, though it was not asked to: for whoever makes warm images. From a job's
+    /// thread. To be set before the first start.
+    void whenBooted(std::function<void(const InstanceRecord&, const std::string& templateName)> told) {
+        m_whenBooted = std::move(told);
+    }
+
     Result<JobId> start(const Caller& caller, const DomainId& id, bool isCold = false);
     Result<JobId> stop(const Caller& caller, const DomainId& id, StopOptions options);
     /// Begins to start a disposable that is in the table already (DomainService::createDisposable).
@@ -101,6 +108,7 @@ private:
     WorkerPool& m_cleanUps;
     WorkerPool& m_linkWork;
     Patience m_patience;
+    std::function<void(const InstanceRecord&, const std::string&)> m_whenBooted;
     std::mutex m_mutex; ///< guards the three below
     std::map<DomainId, std::stop_source> m_starts;
     std::set<DomainId> m_removals; ///< disposables whose removal is under way: asked for twice, done once

@@ -169,6 +169,9 @@ Result<JobResult> TemplateService::runBuild(const std::string& name, const Templ
                                      {"VERSION", installed->version},
                                      {"ACCELERATION", nameOf(outcome.acceleration)},
                                      {"REASON", outcome.reason}});
+    if (m_whenInstalled) {
+        m_whenInstalled(name);
+    }
     return JobResult(TemplateBuildResult{installed->version, true});
 }
 

@@ -9,6 +9,7 @@
 #include "core/ports/repositories.hpp"
 #include "core/services/job_service.hpp"
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -44,6 +45,8 @@ public:
         EventSink& events;
     };
     TemplateService(Ports ports, JobService& jobs);
+    /// Called after each new version was installed, from a job's thread. To be set before the first build.
+    void whenInstalled(std::function<void(const std::string& name)> told) { m_whenInstalled = std::move(told); }
 
     Result<std::vector<TemplateInfo>> list();
     /// NotFound lists the templates that there are; InvalidArgument when its definition is broken.
@@ -65,6 +68,7 @@ private:
 
     Ports m_ports;
     JobService& m_jobs;
+    std::function<void(const std::string&)> m_whenInstalled;
     std::mutex m_newestMutex;
     std::optional<std::map<std::string, std::string>> m_newest; ///< name to version; none: not read yet
     std::mutex m_buildMutex; ///< one build at a time: it uses disk, network and both cores

@@ -36,9 +36,9 @@ std::vector<WarmImage> WarmImageService::all(const InstalledTemplate& installed)
 
 Result<JobResult> WarmImageService::run(const std::string& templateName, const std::string& size, bool force,
                                         const JobContext& job) {
-    const std::unique_lock lock(m_making, std::try_to_lock);
-    if (!lock.owns_lock()) {
-        return fail(ErrorCode::Busy, "another warm image is being made; try again after it");
+    const auto turn = takeTurn(job);
+    if (!turn) {
+        return fail(turn.error());
     }
     const auto key = m_launcher.imageKey(templateName, size);
     if (!key) {
@@ -66,6 +66,41 @@ Result<JobResult> WarmImageService::run(const std::string& templateName, const s
                                   {"SIZE", image->key.size},
                                   {"BYTES", std::to_string(image->sizeOnDisk)}});
     return JobResult(WarmImageResult{image->key.size, true});
+}
+
+void WarmImageService::makeSoon(const std::string& templateName, const std::string& size) {
+    constexpr uid_t kRoot = 0;
+    const std::pair key(templateName, size);
+    {
+        const std::lock_guard lock(m_mutex);
+        if (!m_soon.insert(key).second) {
+            return;
+        }
+    }
+    const auto forget = [this, key] {
+        const std::lock_guard lock(m_mutex);
+        m_soon.erase(key);
+    };
+    const auto begun = m_jobs.begin("warm-image", kRoot, [this, key, forget](const JobContext& job) {
+        const ScopeGuard over(forget);
+        return run(key.first, key.second, false, job);
+    });
+    if (!begun) {
+        forget();
+        log::info("no warm image is made now", {{"TEMPLATE", templateName}, {"REASON", begun.error().message}});
+    }
+}
+
+Result<std::unique_lock<std::timed_mutex>> WarmImageService::takeTurn(const JobContext& job) {
+    std::unique_lock turn(m_making, std::try_to_lock);
+    while (!turn.owns_lock()) {
+        job.report("Waiting for another warm image", 0);
+        if (job.cancelToken().stop_requested()) {
+            return fail(ErrorCode::Cancelled, "cancelled");
+        }
+        [[maybe_unused]] const bool taken = turn.try_lock_for(std::chrono::milliseconds(200));
+    }
+    return turn;
 }
 
 Status WarmImageService::waitForRest(const InstanceId& instance, const JobContext& job) {

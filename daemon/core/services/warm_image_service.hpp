@@ -13,7 +13,9 @@
 #include <chrono>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bulkhead::core {
@@ -41,6 +43,9 @@ public:
     /// Begins to make the image that starts of this template and size would use now; root only. An empty `size` is the
     /// default one. `force`: although there is one. The job's result: WarmImageResult.
     Result<JobId> make(const Caller& caller, const std::string& templateName, const std::string& size, bool force);
+    /// The same where nobody asked for it: after a template was installed, or a domain had to boot. What becomes of it
+    /// is only logged. Nothing happens while one of this template and size is being made already.
+    void makeSoon(const std::string& templateName, const std::string& size);
     /// What there is of an installed template.
     std::vector<WarmImage> all(const InstalledTemplate& installed);
 
@@ -48,13 +53,17 @@ private:
     Result<JobResult> run(const std::string& templateName, const std::string& size, bool force, const JobContext& job);
     Result<WarmImage> capture(const InstanceLauncher::ImageSource& source, const JobContext& job);
     Status waitForRest(const InstanceId& instance, const JobContext& job);
+    /// Waits until no other is being made. Cancelled.
+    Result<std::unique_lock<std::timed_mutex>> takeTurn(const JobContext& job);
 
     Ports m_ports;
     InstanceLauncher& m_launcher;
     TemplateService& m_templates;
     JobService& m_jobs;
     Patience m_patience;
-    std::mutex m_making;
+    std::timed_mutex m_making;
+    std::mutex m_mutex;
+    std::set<std::pair<std::string, std::string>> m_soon; ///< template and size of what makeSoon() has begun
 };
 
 } // namespace bulkhead::core

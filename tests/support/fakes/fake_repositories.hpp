@@ -104,7 +104,7 @@ public:
             return fail(ErrorCode::AlreadyExists,
                         "cannot record instance " + record.id.text() + ": id or uid slot in use");
         }
-        if (!m_database.domains.contains(record.domain)) {
+        if (!record.domain.isNull() && !m_database.domains.contains(record.domain)) {
             return fail(ErrorCode::WrongState, "cannot record instance " + record.id.text() + ": no such domain");
         }
         m_database.instances.emplace(record.id, record);

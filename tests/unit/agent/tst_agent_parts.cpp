@@ -3,6 +3,7 @@
 #include "agent/accounts.hpp"
 #include "agent/child_process.hpp"
 #include "agent/event_loop.hpp"
+#include "agent/idleness.hpp"
 #include "agent/modules.hpp"
 #include "agent/pumps.hpp"
 #include "agent/reaper.hpp"
@@ -85,6 +86,25 @@ private slots:
         QVERIFY(!entries[2].early && entries[2].path == "/lib/d");
     }
 
+    void processorTimes() {
+        const auto time = parseProcessorTime("cpu  100 20 30 4000 500 6 7 8 0 0\ncpu0 1 2 3 4\n");
+        QVERIFY(time);
+        QCOMPARE(time->idle, std::uint64_t{4500});
+        QCOMPARE(time->busy, std::uint64_t{171});
+        for (const char* broken : {"", "cpu", "cpu 1 2 3", "intr 1 2 3 4 5 6 7 8", "cpu a b c d e f g h"}) {
+            QVERIFY2(!parseProcessorTime(broken), broken);
+        }
+    }
+    void restIsNineTenthsIdle_betweenTwoLooks() {
+        using namespace std::chrono_literals;
+        Idleness idleness;
+        const std::chrono::steady_clock::time_point begin{};
+        QVERIFY(!idleness.look({1000, 1000}, begin)); // nothing to compare with
+        QVERIFY(!idleness.look({1011, 1089}, begin + 1s));
+        QVERIFY(idleness.look({1021, 1179}, begin + 2s));
+        QVERIFY(idleness.look({1121, 1179}, begin + 2100ms)); // too soon for another answer
+        QVERIFY(!idleness.look({1121, 1179}, begin + 3s));
+    }
     void readsOnlySmallRegularFiles() {
         const QTemporaryDir folder;
         const std::string base = folder.path().toStdString();

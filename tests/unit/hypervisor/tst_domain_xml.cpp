@@ -61,6 +61,26 @@ InstanceSpec desktopWithVsock() {
     return spec;
 }
 
+InstanceSpec fromImage() {
+    auto spec = plainSpec();
+    spec.system.layers.insert(spec.system.layers.begin() + 1,
+                              {"/store/templates/2/warm/4/system.qcow2", DiskFormat::Qcow2});
+    spec.memoryImage = "/store/templates/2/warm/4/memory";
+    return spec;
+}
+
+InstanceSpec fromHostileImage() {
+    auto spec = plainSpec();
+    spec.memoryImage = "/i/'/>,share=on,id=x/memory";
+    return spec;
+}
+
+InstanceSpec forImage() {
+    auto spec = plainSpec();
+    spec.isForImage = true;
+    return spec;
+}
+
 InstanceSpec withoutHome() {
     auto spec = plainSpec();
     spec.home.reset();
@@ -105,6 +125,9 @@ private slots:
         QTest::newRow("without_home") << withoutHome() << "";
         QTest::newRow("deep_chains") << deepChains() << "";
         QTest::newRow("hostile_paths") << hostilePaths() << "";
+        QTest::newRow("from_image") << fromImage() << "";
+        QTest::newRow("from_hostile_image") << fromHostileImage() << "";
+        QTest::newRow("for_image") << forImage() << "";
         QTest::newRow("console_log") << plainSpec() << "/log/1.log";
     }
     void golden() {
@@ -113,6 +136,9 @@ private slots:
         hypervisor::DomainXmlOptions options;
         if (!consoleLog.isEmpty()) {
             options.consoleLog = consoleLog.toStdString();
+        }
+        if (spec.memoryImage) {
+            options.readonlyPreload = "/lib/bulkhead/libbulkhead-readonly.so";
         }
         const auto xml = hypervisor::domainXml(spec, options);
         QVERIFY2(xml, xml ? "" : xml.error().message.c_str());

@@ -47,6 +47,33 @@ private slots:
         QCOMPARE(pair.guest.events.ready, 0);
         QVERIFY(pair.guest.take().empty());
     }
+    void handshake_ofARestoredGuest_takesTheTokenOfItsNewHost() {
+        // The guest has a session of its own past, and with it that past's token; the host put another in its place.
+        Pair pair(64, 1, someToken(1), someToken(1));
+        pair.connect();
+        unsigned looks = 0;
+        pair.guest.session.setTokenSource([&]() -> std::optional<Token> {
+            ++looks;
+            return someToken(2);
+        });
+        End newHost(Role::Host, 9, someToken(2));
+        newHost.session.start();
+        for (int i = 0; i < 4; ++i) {
+            (void)pair.guest.feed(newHost.take(), 64);
+            (void)newHost.feed(pair.guest.take(), 64);
+        }
+        QVERIFY(newHost.session.isReady() && pair.guest.session.isReady());
+        QCOMPARE(looks, 1U);
+        QCOMPARE(pair.guest.events.resets, 1);
+        // The one of before is a stranger now, and a stranger's token is taken for nothing.
+        for (const unsigned char other : {1, 3}) {
+            End stranger(Role::Host, 10, someToken(other));
+            stranger.session.start();
+            (void)pair.guest.feed(stranger.take(), 64);
+            (void)stranger.feed(pair.guest.take(), 64);
+            QVERIFY(!stranger.session.isReady());
+        }
+    }
     void handshake_guestThatDoesNotKnowTheToken_isSkippedAndThenRefused() {
         End host(Role::Host, 1, someToken(1));
         host.session.start();
