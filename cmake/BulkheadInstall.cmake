@@ -29,6 +29,7 @@ set(units "lib/systemd/system") # where Debian's systemd looks, whatever the lib
 install(FILES packaging/systemd/bulkheadd.service DESTINATION "${units}")
 install(FILES packaging/sysusers/bulkhead.conf DESTINATION lib/sysusers.d)
 install(FILES packaging/tmpfiles/bulkhead.conf DESTINATION lib/tmpfiles.d)
+install(FILES packaging/apparmor/bulkhead-emulator DESTINATION /etc/apparmor.d/abstractions)
 install(FILES packaging/dbus/org.bulkhead1.conf DESTINATION "${CMAKE_INSTALL_DATADIR}/dbus-1/system.d")
 install(FILES packaging/dbus/org.bulkhead1.service DESTINATION "${CMAKE_INSTALL_DATADIR}/dbus-1/system-services")
 install(DIRECTORY daemon/dbus/interfaces/ DESTINATION "${CMAKE_INSTALL_DATADIR}/dbus-1/interfaces"
