@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace bulkhead;
@@ -87,6 +88,7 @@ class TestMemoryCapture : public QObject {
         spec.deltas = std::move(deltas);
         spec.folder = m_folder->path().toStdString();
         spec.access = {0444, ::getuid(), ::getgid()};
+        spec.sync = false; // nobody pulls the plug
         return spec;
     }
     /// An image with data in two places, made as all images are.
@@ -530,6 +532,29 @@ private slots:
         QVERIFY(!prepared);
         QCOMPARE(prepared.error().code, code);
         QVERIFY2(QByteArray(prepared.error().message.c_str()).contains(reason), prepared.error().message.c_str());
+    }
+    void cancelled_endsTheCallThatRuns() {
+        StoppedProcess process(kRam, std::nullopt, {});
+        std::ofstream(path("helper")) << "#!/bin/sh\nexec sleep 1000\n";
+        QCOMPARE(::chmod(path("helper").c_str(), 0700), 0);
+        auto spec = specOf(process);
+        spec.helper = path("helper");
+        auto running = MemoryCapture::start(spec);
+        QVERIFY(good(running));
+        {
+            const std::jthread other([&] { running->cancel(); });
+            QCOMPARE(running->prepare().error().code, ErrorCode::Cancelled);
+        }
+        // Beforehand counts too.
+        auto second = MemoryCapture::start([&] {
+            auto changed = specOf(process);
+            changed.output = path("second");
+            return changed;
+        }());
+        QVERIFY(good(second));
+        QVERIFY(good(second->prepare()));
+        second->cancel();
+        QCOMPARE(second->capture().error().code, ErrorCode::Cancelled);
     }
     /// What the helper may do is what it needs: looked at from outside, in every phase.
     void helper_givesUpItsRights() {
