@@ -75,10 +75,17 @@ Status Capturer::checkSize(std::uint64_t pages) const {
 
 Result<memory::PreparedCapture> Capturer::prepare() {
     auto prepared = makeReady();
-    if (auto alive = m_emulator.alive(); !alive) {
-        return fail(alive.error());
+    return prepared ? prepared : fail(reasonFor(prepared.error()));
+}
+
+Error Capturer::reasonFor(const Error& error) const {
+    // Of an ended process the kernel says many things; that it has ended is what matters.
+    if (error.code == ErrorCode::HostFailure || error.code == ErrorCode::NotFound) {
+        if (auto alive = m_emulator.alive(kEndingTime); !alive) {
+            return alive.error();
+        }
     }
-    return prepared;
+    return error;
 }
 
 Result<memory::PreparedCapture> Capturer::makeReady() {
@@ -111,11 +118,7 @@ Result<memory::PreparedCapture> Capturer::makeReady() {
 
 Result<memory::CapturedPages> Capturer::capture() {
     auto captured = copyPages();
-    // Of an ended process the kernel says many things; that it has ended is what matters.
-    if (auto alive = m_emulator.alive(); !captured && !alive) {
-        return fail(alive.error());
-    }
-    return captured;
+    return captured ? captured : fail(reasonFor(captured.error()));
 }
 
 Result<memory::CapturedPages> Capturer::copyPages() {

@@ -34,6 +34,8 @@ public:
 private:
     Result<memory::PreparedCapture> makeReady();
     Result<memory::CapturedPages> copyPages();
+    /// The better reason for a failure, if there is one.
+    Error reasonFor(const Error& error) const;
     Result<std::uint64_t> findAddress() const;
     Status checkSize(std::uint64_t pages) const;
     /// Drops what the parent has already.

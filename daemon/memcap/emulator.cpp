@@ -103,20 +103,21 @@ Result<Emulator> Emulator::open(pid_t pid, UniqueFd pidfd) {
     const int error = errno;
     Emulator emulator(pid, std::move(pidfd), std::move(maps), std::move(pagemap));
     // It lives after the opening, so the number was its own all the time, and what was opened is of its memory.
-    if (auto alive = emulator.alive(); !alive) {
+    const bool opened = emulator.m_maps && emulator.m_pagemap;
+    if (auto alive = emulator.alive(opened ? std::chrono::milliseconds(0) : kEndingTime); !alive) {
         return fail(alive.error());
     }
-    if (!emulator.m_maps || !emulator.m_pagemap) {
+    if (!opened) {
         return failErrno("cannot look at the memory of " + name, error);
     }
     return emulator;
 }
 
-Status Emulator::alive() const {
+Status Emulator::alive(std::chrono::milliseconds patience) const {
     pollfd waiting{m_pidfd.get(), POLLIN, 0};
     int ready = 0;
     do {
-        ready = ::poll(&waiting, 1, 0);
+        ready = ::poll(&waiting, 1, static_cast<int>(patience.count()));
     } while (ready < 0 && errno == EINTR);
     if (ready < 0) {
         return failErrno(what("cannot watch the process"), errno);

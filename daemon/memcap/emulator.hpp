@@ -6,7 +6,7 @@
 #include "base/unique_fd.hpp"
 #include "memcap/ram_mapping.hpp"
 
-#include <functional>
+#include <chrono>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +14,9 @@
 #include <vector>
 
 namespace bulkhead::memcap {
+
+/// How long to wait for that.
+constexpr std::chrono::milliseconds kEndingTime{100};
 
 /// Neighbouring private pages, numbered from the start of guest RAM.
 struct PageRun {
@@ -32,8 +35,9 @@ public:
     /// NotFound when the process has ended.
     static Result<Emulator> open(pid_t pid, UniqueFd pidfd);
 
-    /// NotFound when it has ended.
-    Status alive() const;
+    /// NotFound when it has ended, or does so within `patience`: while a process ends its memory is gone a moment
+    /// before its descriptor tells, so after a failure it pays to wait for the better reason.
+    Status alive(std::chrono::milliseconds patience = std::chrono::milliseconds(0)) const;
     Result<std::vector<Vma>> maps() const;
     /// Appends the private pages among the `ram` bytes at `address`: present or swapped out, and not a file's.
     Status privatePages(std::uint64_t address, Bytes ram, std::vector<PageRun>& runs) const;

@@ -71,7 +71,7 @@ int runMemcap(std::span<const char* const> arguments) {
 
 int main(int argc, char** argv) {
     if (argc < 2 || ::fcntl(memory::kProcessFd, F_GETFD) < 0 || ::fcntl(memory::kOutputFd, F_GETFD) < 0) {
-        std::fputs("usage: bulkhead-memcap --pid N --ram-bytes N --max-bytes N [--parent DIGEST] [--mapped-file] "
+        std::fputs("usage: bulkhead-memcap --pid N --ram-bytes N [--max-bytes N] [--parent DIGEST] [--mapped-file] "
                    "3<PIDFD 4>OUTPUT 5<PARENT 6<MAPPED (bulkheadd starts it)\n",
                    stderr);
         return 2;

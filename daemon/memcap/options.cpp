@@ -51,6 +51,9 @@ Result<Options> parseOptions(std::span<const char* const> arguments) {
     if (options.pid <= 0 || options.ram == 0 || options.ram % memory::kPage != 0 || options.ram > memory::kMostRam) {
         return fail(ErrorCode::InvalidArgument, "--pid and --ram-bytes, whole pages, are needed");
     }
+    if (options.maxPrivate == 0) {
+        options.maxPrivate = options.ram;
+    }
     if (options.hasMappedFile && !options.parent) {
         return fail(ErrorCode::InvalidArgument, "--mapped-file needs --parent");
     }

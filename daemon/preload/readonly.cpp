@@ -39,8 +39,10 @@ __attribute__((constructor)) void readFolder() {
     }
     // "/" would mean every file.
     if (length > 1 && length < sizeof theFolder) {
-        std::memcpy(theFolder, folder, length);
-        theFolderLength = length;
+        for (std::size_t i = 0; i < length; ++i) {
+            theFolder[i] = folder[i];
+        }
+        theFolderLength = length; // the byte behind it is zero from the start
     }
 }
 

@@ -21,7 +21,7 @@
 /// Commands come in this order and once each. The helper ends with status 0 after `written` and after an abort.
 ///
 /// Its command line:
-///   bulkhead-memcap --pid N --ram-bytes N --max-bytes N [--parent DIGEST] [--mapped-file]
+///   bulkhead-memcap --pid N --ram-bytes N [--max-bytes N] [--parent DIGEST] [--mapped-file]
 namespace bulkhead::memory {
 
 constexpr std::size_t kMaxLine = 1024;

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -53,13 +54,15 @@ int millisecondsUntil(Clock::time_point when) {
 
 } // namespace
 
-MemoryCapture::MemoryCapture(Running running, std::filesystem::path output, CaptureLimits limits)
+MemoryCapture::MemoryCapture(Running running, UniqueFd cancelled, std::filesystem::path output, CaptureLimits limits)
     : m_running(std::move(running))
+    , m_cancelled(std::move(cancelled))
     , m_output(std::move(output))
     , m_limits(limits) {}
 
 MemoryCapture::MemoryCapture(MemoryCapture&& other) noexcept
     : m_running(std::exchange(other.m_running, std::nullopt))
+    , m_cancelled(std::move(other.m_cancelled))
     , m_output(std::exchange(other.m_output, {}))
     , m_limits(other.m_limits) {}
 
@@ -118,6 +121,10 @@ Result<MemoryCapture> MemoryCapture::start(const CaptureSpec& spec, const Captur
         return failErrno("cannot make a socket for the capture of " + emulator, errno);
     }
     UniqueFd ours(ends[0]);
+    UniqueFd cancelled(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!cancelled) {
+        return failErrno("cannot make an event for the capture of " + emulator, errno);
+    }
     const UniqueFd theirs(ends[1]);
     helper.descriptors.push_back({STDIN_FILENO, theirs.get()});
     helper.descriptors.push_back({STDOUT_FILENO, theirs.get()});
@@ -133,7 +140,7 @@ Result<MemoryCapture> MemoryCapture::start(const CaptureSpec& spec, const Captur
         ::unlink(spec.output.c_str());
         return fail(child.error());
     }
-    return MemoryCapture({std::move(*child), std::move(ours), emulator}, spec.output, limits);
+    return MemoryCapture({std::move(*child), std::move(ours), emulator}, std::move(cancelled), spec.output, limits);
 }
 
 Result<std::string> MemoryCapture::ask(std::string_view command, std::chrono::milliseconds limit) {
@@ -149,10 +156,16 @@ Result<std::string> MemoryCapture::ask(std::string_view command, std::chrono::mi
     }
     std::string answer;
     while (!answer.ends_with('\n')) {
-        pollfd waiting{m_running->link.get(), POLLIN, 0};
-        const int ready = ::poll(&waiting, 1, millisecondsUntil(deadline));
+        std::array<pollfd, 2> waiting{{{m_running->link.get(), POLLIN, 0}, {m_cancelled.get(), POLLIN, 0}}};
+        const int ready = ::poll(waiting.data(), waiting.size(), millisecondsUntil(deadline));
         if (ready < 0 && errno == EINTR) {
             continue;
+        }
+        if (ready < 0) {
+            return failErrno(what, errno);
+        }
+        if (waiting[1].revents != 0) {
+            return fail(ErrorCode::Cancelled, "the capture of " + m_running->emulatorName + " was cancelled");
         }
         if (ready == 0) {
             return fail(ErrorCode::TimedOut, what + ": no end of \"" + std::string(command) + "\" in " +
@@ -201,6 +214,12 @@ Result<FinishedCapture> MemoryCapture::finish() {
     }
     end();
     return answer;
+}
+
+void MemoryCapture::cancel() {
+    const std::uint64_t one = 1;
+    // It can only fail when it has been done more often than anybody can count.
+    [[maybe_unused]] const auto written = ::write(m_cancelled.get(), &one, sizeof one);
 }
 
 void MemoryCapture::end() {

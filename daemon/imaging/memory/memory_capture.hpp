@@ -42,7 +42,8 @@ struct CaptureLimits {
 
 /// One capture of an emulator's private memory by the program bulkhead-memcap, which alone may read it. Call prepare()
 /// while the guest runs, capture() while it is paused, finish() when it runs again. Each blocks; after a failure the
-/// object is of no use any more. The destructor ends the helper and takes back what is not finished. Not thread-safe.
+/// object is of no use any more. The destructor ends the helper and takes back what is not finished. Not thread-safe
+/// but for cancel().
 class MemoryCapture {
 public:
     /// Makes the output file and starts the helper. AlreadyExists when the file is there; NotFound for an emulator
@@ -60,6 +61,9 @@ public:
     Result<CapturedPages> capture();
     /// Compares, writes the delta and brings it to the disk. From now on the output file stays.
     Result<FinishedCapture> finish();
+    /// From any thread while the object lives: the call that runs, and every later one, fails with Cancelled. The guest
+    /// may stand still, so whoever paused it must still let it go on.
+    void cancel();
 
 private:
     struct Running {
@@ -68,13 +72,14 @@ private:
         std::string emulatorName; ///< "emulator 1234", for messages
     };
 
-    MemoryCapture(Running running, std::filesystem::path output, CaptureLimits limits);
+    MemoryCapture(Running running, UniqueFd cancelled, std::filesystem::path output, CaptureLimits limits);
     /// Sends a command and waits for its line.
     Result<std::string> ask(std::string_view command, std::chrono::milliseconds limit);
     /// Kills the helper unless it has ended, and collects it.
     void end();
 
     std::optional<Running> m_running;
+    UniqueFd m_cancelled;           ///< an eventfd that becomes readable, and stays so
     std::filesystem::path m_output; ///< empty once it stays
     CaptureLimits m_limits;
 };
