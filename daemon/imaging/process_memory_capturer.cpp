@@ -39,7 +39,9 @@ Status ProcessMemoryCapturer::captureWhole(pid_t pid, Bytes size, const std::fil
     if (!image) {
         return fail(image.error());
     }
-    return renamePath(image->file, file);
+    // The list of its chunks serves those that compose a child of it; nobody does of a warm image.
+    const auto chunks = std::filesystem::path(image->file).replace_extension(".chunks");
+    return removeTree(chunks).and_then([&] { return renamePath(image->file, file); });
 }
 
 } // namespace bulkhead::imaging
