@@ -22,6 +22,11 @@ sdbus::UnixFd handOver(UniqueFd fd) {
 
 const auto kSendDescriptor = [](const auto& reply, UniqueFd fd) { reply.returnResults(handOver(std::move(fd))); };
 
+Options describe(const BusContext& context, const core::DomainEntry& entry) {
+    return describeDomain(entry, context.domains.runningExecs(entry),
+                          context.templates.newestVersion(entry.definition.templateName));
+}
+
 } // namespace
 
 DomainObject::DomainObject(sdbus::IConnection& connection, const BusContext& context, const DomainId& id)
@@ -50,10 +55,7 @@ void DomainObject::Describe(sdbus::Result<Options>&& result) {
     m_context.answer(
         caller, std::move(result),
         [&context = m_context, caller, id = m_id]() -> Result<Options> {
-            return context.domains.find(caller, id).map([&](const auto& entry) {
-                return describeDomain(entry, context.domains.runningExecs(entry),
-                                      context.templates.newestVersion(entry.definition.templateName));
-            });
+            return context.domains.find(caller, id).map([&](const auto& entry) { return describe(context, entry); });
         },
         [](const auto& reply, const Options& description) { reply.returnResults(description); });
 }
@@ -68,7 +70,7 @@ void DomainObject::SetDefinition(sdbus::Result<Options>&& result, Options change
         caller, std::move(result),
         [&context = m_context, caller, id = m_id, settings = *settings]() -> Result<Options> {
             return context.domains.setDefinition(caller, id, settings).map([&](const auto& entry) {
-                return describeDomain(entry, context.domains.runningExecs(entry));
+                return describe(context, entry);
             });
         },
         [](const auto& reply, const Options& description) { reply.returnResults(description); });

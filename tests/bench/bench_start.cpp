@@ -78,9 +78,9 @@ void measureImages(double coldStart) {
     for (int i = 0; i < kRuns; ++i) {
         start.push_back(secondsOf([] { must({"bulkhead", "domain", "start", "bench"}); }));
         // What one more idle domain costs: pages that it shares with others count for their part only.
-        const auto pss = must({"sh", "-c", "sed -n 's/^Pss: *//p' /proc/" + QString::fromLatin1(emulatorPids()) +
-                                               "/smaps_rollup"})
-                             .output;
+        const auto pss =
+            must({"sh", "-c", "sed -n 's/^Pss: *//p' /proc/" + QString::fromLatin1(emulatorPids()) + "/smaps_rollup"})
+                .output;
         memory.push_back(pss.split(' ').value(0).toDouble() / 1024);
         must({"bulkhead", "domain", "stop", "bench"});
         disposable.push_back(secondsOf([] { must({"bulkhead", "run", "--disposable", "--", "true"}); }));

@@ -7,6 +7,8 @@
 #include <QFile>
 #include <QSet>
 
+#include <fcntl.h>
+
 using namespace bulkhead::e2e;
 
 namespace {
@@ -124,10 +126,11 @@ private slots:
         }
         // They write to memory and disk; the image stays what it was, and a third begins from it.
         for (const char* domain : {"one", "two"}) {
-            COMPARE_STATUS(cli({"run", "--domain", domain, "--user", "root", "--", "sh", "-c",
-                                "dd if=/dev/urandom of=/dev/shm/noise bs=1M count=64; dd if=/dev/urandom of=/noise bs=1M "
-                                "count=32; sync"}),
-                           0);
+            COMPARE_STATUS(
+                cli({"run", "--domain", domain, "--user", "root", "--", "sh", "-c",
+                     "dd if=/dev/urandom of=/dev/shm/noise bs=1M count=64; dd if=/dev/urandom of=/noise bs=1M "
+                     "count=32; sync"}),
+                0);
         }
         QCOMPARE(digestOf(imageFolder() + "/memory"), before);
         const auto third = cli({"run", "--disposable", "--", "sh", "-c", "ls /noise /dev/shm; id -un"});
@@ -147,7 +150,8 @@ private slots:
     void firstRandomBytes_areNobodyElses() {
         QSet<QByteArray> seen;
         for (int i = 0; i < 4; ++i) {
-            const auto drawn = cli({"run", "--disposable", "--", "python3", "-c", "import os; print(os.getrandom(16).hex())"});
+            const auto drawn =
+                cli({"run", "--disposable", "--", "python3", "-c", "import os; print(os.getrandom(16).hex())"});
             COMPARE_STATUS(drawn, 0);
             seen.insert(drawn.output);
         }
