@@ -57,6 +57,7 @@ DefinitionForm::DefinitionForm(QWidget* parent)
     form->setContentsMargins(0, 0, 0, 0);
     form->setHorizontalSpacing(kSection);
     form->setVerticalSpacing(10);
+    form->setLabelAlignment(Qt::AlignLeft | Qt::AlignTop);
     form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
     addField(form, QStringLiteral("label"), tr("&Label"), m_label);
     addField(form, QStringLiteral("size"), tr("Si&ze"), m_size);
