@@ -94,7 +94,7 @@ void DefinitionForm::addField(QFormLayout* form, const QString& key, const QStri
     auto* label = new QLabel(caption);
     label->setBuddy(input);
     label->setMinimumWidth(label->sizeHint().width() + 4); // the underlined letter is not counted in
-    label->setMinimumHeight(kControlHeight);
+    label->setFixedHeight(kControlHeight);                 // beside its input, not in the middle of that and its hint
     label->setAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     form->addRow(label, column);
     field.hint->hide();
