@@ -31,15 +31,19 @@ ViewerLauncher::ViewerLauncher(QString program, QObject* parent)
 ViewerLauncher::~ViewerLauncher() = default;
 
 QString ViewerLauncher::ensure(const QString& domainName) {
-    return m_running.contains(domainName) ? QString() : present(domainName);
+    return m_running.contains(domainName) ? QString() : start(domainName, {QStringLiteral("--background"), domainName});
 }
 
 QString ViewerLauncher::present(const QString& domainName) {
+    return start(domainName, {domainName});
+}
+
+QString ViewerLauncher::start(const QString& domainName, const QStringList& arguments) {
     const QString program = m_program.isEmpty() ? findViewer() : m_program;
     qint64 pid = 0;
     QProcess viewer;
     viewer.setProgram(program);
-    viewer.setArguments({domainName});
+    viewer.setArguments(arguments);
     // It outlives us, and whoever reads our output must not wait for it.
     viewer.setStandardInputFile(QProcess::nullDevice());
     viewer.setStandardOutputFile(QProcess::nullDevice());

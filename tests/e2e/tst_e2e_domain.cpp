@@ -77,9 +77,9 @@ private slots:
         QCOMPARE(cli({"run", "--domain", "work", "--", "cat", "kept"}).output, QByteArray("x\n"));
         // It stands in the file, so a new daemon knows it too.
         COMPARE_STATUS(run({"ph-daemon", "restart"}), 0);
-        const auto shown = cli({"domain", "show", "work"});
-        QVERIFY2(shown.output.contains("Label:         red") && shown.output.contains("a, b"),
-                 shown.text().constData());
+        const auto shown = cli({"domain", "show", "work", "--json"});
+        QVERIFY2(shown.output.contains("\"label\": \"red\""), shown.text().constData());
+        QVERIFY2(shown.output.contains("\"home_size\": 536870912"), shown.text().constData());
         COMPARE_STATUS(cli({"domain", "rm", "work", "--force"}), 0);
         VERIFY_NO_TRACES();
     }

@@ -7,6 +7,7 @@
 #include "gui/pages/apps_page.hpp"
 #include "gui/pages/settings_page.hpp"
 #include "gui/widgets/banner.hpp"
+#include "gui/widgets/elided_label.hpp"
 #include "gui/wording.hpp"
 #include "widgets/label_paint.hpp"
 
@@ -32,8 +33,8 @@ DomainPage::DomainPage(Desk& desk, QWidget* parent)
     : QWidget(parent)
     , m_desk(desk)
     , m_chip(new QLabel)
-    , m_name(new TextLabel(TextLabel::Look::Title))
-    , m_state(new TextLabel(TextLabel::Look::Quiet))
+    , m_name(new ElidedLabel(TextLabel::Look::Title))
+    , m_state(new ElidedLabel(TextLabel::Look::Quiet))
     , m_main(new QPushButton)
     , m_more(new QToolButton)
     , m_banner(new Banner)
@@ -58,10 +59,6 @@ DomainPage::DomainPage(Desk& desk, QWidget* parent)
     m_forceStop = menu->addAction(tr("&Force stop…"));
     m_remove = menu->addAction(tr("&Remove…"));
     m_more->setMenu(menu);
-    for (TextLabel* label : {m_name, m_state}) {
-        label->setWordWrap(false);
-        label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred); // a long one is cut, and widens nothing
-    }
 
     auto* words = new QVBoxLayout;
     words->setSpacing(2);
@@ -149,7 +146,7 @@ void DomainPage::refresh() {
         return;
     }
     const QString name = shown(row->info.name, 64);
-    m_name->setText(name);
+    m_name->setFullText(name);
     m_name->setAccessibleName(tr("Domain %1").arg(name));
     const QModelIndex index = m_desk.domains.indexOf(m_path);
     QStringList words{index.data(DomainModel::StateTextRole).toString(), kindInWords(row->info.kind)};
@@ -162,8 +159,7 @@ void DomainPage::refresh() {
                                            std::min(row->status->memoryAvailable, row->status->memoryTotal)),
                               bytesInWords(row->status->memoryTotal)));
     }
-    m_state->setText(words.join(QStringLiteral(" · ")));
-    m_state->setToolTip(m_state->text());
+    m_state->setFullText(words.join(QStringLiteral(" · ")));
     const client::Label& label = client::labelNamed(row->info.label.toStdString());
     m_chip->setPixmap(widgets::chipPixmap(label, widgets::themeOf(palette()), font(), devicePixelRatioF()));
     m_chip->setAccessibleName(tr("Label %1").arg(shown(row->info.label, 32)));

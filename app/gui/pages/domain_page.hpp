@@ -15,6 +15,7 @@ namespace bulkhead::gui {
 
 class AppsPage;
 class Banner;
+class ElidedLabel;
 struct Desk;
 class SettingsPage;
 
@@ -44,8 +45,8 @@ private:
     Desk& m_desk;
     QString m_path;
     QLabel* m_chip;
-    TextLabel* m_name;
-    TextLabel* m_state;
+    ElidedLabel* m_name;
+    ElidedLabel* m_state;
     QPushButton* m_main;
     QToolButton* m_more;
     QAction* m_inMenu;

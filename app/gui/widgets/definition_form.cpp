@@ -57,6 +57,7 @@ DefinitionForm::DefinitionForm(QWidget* parent)
     form->setContentsMargins(0, 0, 0, 0);
     form->setHorizontalSpacing(kSection);
     form->setVerticalSpacing(10);
+    form->setLabelAlignment(Qt::AlignLeft | Qt::AlignTop);
     form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
     addField(form, QStringLiteral("label"), tr("&Label"), m_label);
     addField(form, QStringLiteral("size"), tr("Si&ze"), m_size);
@@ -93,7 +94,7 @@ void DefinitionForm::addField(QFormLayout* form, const QString& key, const QStri
     auto* label = new QLabel(caption);
     label->setBuddy(input);
     label->setMinimumWidth(label->sizeHint().width() + 4); // the underlined letter is not counted in
-    label->setMinimumHeight(kControlHeight);
+    label->setFixedHeight(kControlHeight);                 // beside its input, not in the middle of that and its hint
     label->setAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     form->addRow(label, column);
     field.hint->hide();

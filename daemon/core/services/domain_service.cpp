@@ -286,10 +286,13 @@ Result<JobId> DomainService::remove(const Caller& caller, const DomainId& id, bo
             return fail(marked.error());
         }
         m_table.markRemoving(id);
-        const std::lock_guard lock(m_definitions); // a change under way would write the file again
-        const auto removed = m_ports.definitions.removeDefinition(domain->definition)
-                                 .and_then([&] { return m_ports.store.removeHome(id); })
-                                 .and_then([&] { return m_ports.domains.remove(id); });
+        const auto removeFile = [&] {
+            const std::lock_guard lock(m_definitions); // a change under way would write the file again
+            return m_ports.definitions.removeDefinition(domain->definition);
+        };
+        const auto removed = removeFile().and_then([&] { return m_ports.store.removeHome(id); }).and_then([&] {
+            return m_ports.domains.remove(id);
+        });
         if (!removed) {
             return fail(removed.error().in("removing domain \"" + domain->record.name + "\""));
         }

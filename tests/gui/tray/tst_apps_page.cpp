@@ -26,11 +26,11 @@ class TestAppsPage : public QObject {
 
     gui::AppGrid* grid() { return GuiFixture::find<gui::AppGrid>("Apps"); }
 
-    /// A viewer that writes down for which domain it was started.
+    /// A viewer that writes down how it was started.
     QString viewer() {
         QFile script(m_dir->filePath("viewer"));
         if (script.open(QIODevice::WriteOnly)) {
-            script.write("#!/bin/sh\necho \"$1\" >> '" + m_dir->filePath("started").toUtf8() + "'\nexec sleep 60\n");
+            script.write("#!/bin/sh\necho \"$*\" >> '" + m_dir->filePath("started").toUtf8() + "'\nexec sleep 60\n");
             script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
         }
         return script.fileName();
@@ -102,9 +102,9 @@ private slots:
         QTRY_VERIFY(grid() != nullptr);
         m_fixture->desk->apps.launch(GuiFixture::path("work"), "xterm");
         m_fixture->desk->apps.launch(GuiFixture::path("work"), "mousepad");
-        QTRY_COMPARE(started(), QByteArray("work\n"));
+        QTRY_COMPARE(started(), QByteArray("--background work\n"));
         m_fixture->desk->apps.showWindows(GuiFixture::path("work"));
-        QTRY_COMPARE(started(), QByteArray("work\nwork\n"));
+        QTRY_COMPARE(started(), QByteArray("--background work\nwork\n"));
     }
 
     void menuOfTheDesktop_isKeptFreshOnceItIsWanted() {

@@ -51,6 +51,24 @@ private slots:
     void init() { m_fixture = std::make_unique<GuiFixture>(); }
     void cleanup() { m_fixture.reset(); }
 
+    void longHeader_isElidedAndToldInFull() {
+        FakeDomain& work = m_fixture->add("work", "stopped");
+        work.description["template"] = QString(60, 'm');
+        m_fixture->open();
+        m_fixture->window->chooseDomain(GuiFixture::path("work"));
+        const QString full = "Stopped · app domain · " + QString(60, 'm');
+        auto* words = GuiFixture::find<QLabel>(full);
+        QVERIFY(words != nullptr);
+        m_fixture->window->resize(2000, 720);
+        QTRY_COMPARE(words->text(), full);
+        QCOMPARE(words->toolTip(), QString());
+        m_fixture->window->resize(820, 720);
+        QTRY_VERIFY(words->text().endsWith(QChar(0x2026)));
+        QVERIFY(words->fontMetrics().horizontalAdvance(words->text()) <= words->width());
+        QCOMPARE(words->toolTip(), full);
+        QCOMPARE(words->accessibleName(), full);
+    }
+
     void list_isSortedWithDisposablesBelow() {
         m_fixture->add("work", "running");
         m_fixture->add("disp-1234", "running", "gray", "disposable");
