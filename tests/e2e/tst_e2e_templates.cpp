@@ -56,22 +56,6 @@ private slots:
         QVERIFY(!QFile::exists(kDropIn));
     }
 
-    void unknownPackage_isNamed_andNothingChanges() {
-        const auto version = [] {
-            return QJsonDocument::fromJson(cli({"template", "show", "minimal", "--json"}).output)
-                .object()
-                .value("version")
-                .toString();
-        };
-        const auto before = version();
-        QVERIFY(!before.isEmpty());
-        const auto failed = cli({"template", "install", "minimal", "no-such-package"});
-        COMPARE_STATUS(failed, 1);
-        QVERIFY2(failed.error.contains("Unable to locate package no-such-package"), failed.text().constData());
-        QVERIFY(!QFile::exists(kDropIn));
-        QCOMPARE(version(), before);
-    }
-
     void installedPackage_comesWithTheNextStart() {
         COMPARE_STATUS(cli({"domain", "start", "work"}), 0);
         const auto before = shown("work");
