@@ -153,7 +153,8 @@ void DomainPage::refresh() {
     if (!row->info.templateName.isEmpty()) {
         words.append(shown(row->info.templateName, 64));
     }
-    if (row->status && row->status->memoryTotal > 0) {
+    // The line has no room for both; the list has a bar for the memory.
+    if (row->status && row->status->memoryTotal > 0 && !row->info.updateAvailable) {
         words.append(tr("%1 of %2")
                          .arg(bytesInWords(row->status->memoryTotal -
                                            std::min(row->status->memoryAvailable, row->status->memoryTotal)),

@@ -81,10 +81,11 @@ int run(std::span<char* const> arguments, int progressFd) {
     const CancelOnSignal cancel;
     Builder builder(std::move(*options), Progress(progressFd), cancel.token());
     if (const auto done = builder.build(); !done) {
-        std::cerr << "bulkhead-build: " << nameOf(done.error().code) << ": " << done.error().message << "\n";
         if (done.error().code != ErrorCode::Cancelled) {
             printLastLines(builder.log());
         }
+        // Last: of a long text the daemon shows the end.
+        std::cerr << "bulkhead-build: " << nameOf(done.error().code) << ": " << done.error().message << "\n";
         return 1;
     }
     return 0;

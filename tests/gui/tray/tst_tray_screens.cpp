@@ -74,6 +74,7 @@ class TestTrayScreens : public QObject {
         browser.description["home-size"] = 4'294'967'296ULL;
         browser.description["acceleration"] = "emulation";
         browser.description["template-version"] = "3";
+        browser.description["update-available"] = true;
         browser.description["started-at"] = 1'790'000'000LL;
         browser.description["tags"] = QStringList{"web"};
         browser.description["restart-needed"] = true;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contract against the code: every method of the XML has a row in the table of actions, and the other way round.
+#ifndef Q_MOC_RUN // it cannot read all of C++20
+#include "dbus/describe.hpp"
+#endif
 #include "dbus/method_table.hpp"
 #include "dbus/options.hpp"
 
@@ -52,6 +55,33 @@ class TestBusContract : public QObject {
     Q_OBJECT
 
 private slots:
+    void runningDomain_saysWhenARestartBringsANewerVersion_data() {
+        QTest::addColumn<bool>("isRunning");
+        QTest::addColumn<QString>("newest");
+        QTest::addColumn<QString>("expected"); // empty: nothing is said
+        QTest::newRow("the newest") << true << "v1"
+                                    << "no";
+        QTest::newRow("an older one") << true << "v2"
+                                      << "yes";
+        QTest::newRow("nothing is built any more") << true << ""
+                                                   << "no";
+        QTest::newRow("stopped") << false << "v2"
+                                 << "";
+    }
+    void runningDomain_saysWhenARestartBringsANewerVersion() {
+        QFETCH(bool, isRunning);
+        QFETCH(QString, newest);
+        core::DomainEntry entry;
+        if (isRunning) {
+            entry.instance.emplace();
+            entry.instance->templateVersion = "v1";
+        }
+        const auto described = describeDomain(
+            entry, 0, newest.isEmpty() ? std::nullopt : std::optional<std::string>(newest.toStdString()));
+        const auto said = described.find("update-available");
+        QTEST(said == described.end() ? QString() : QString(said->second.get<bool>() ? "yes" : "no"), "expected");
+    }
+
     void everyMethodHasItsRow() {
         Methods inTable;
         for (const auto& row : methodTable()) {

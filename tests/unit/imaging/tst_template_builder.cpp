@@ -63,7 +63,8 @@ private slots:
         QCOMPARE(contentOf(built->directory / "packages.txt"),
                  "nobody\n" + built->directory.string() + "\nnobody 711\n");
         QCOMPARE(contentOf(built->directory / "arguments"),
-                 "--output\n" + built->directory.string() + "\n--agent\n" + (m_root / "agent").string() +
+                 "--output\n" + built->directory.string() + "\n--name\nminimal\n--agent\n" +
+                     (m_root / "agent").string() +
                      "\n--suite\nbookworm\n--kernel\nlinux-image-cloud-amd64\n--system-size\n134217728\n--init\nagent\n"
                      "--package\ngit\n--package\napt\n");
         const std::string environment = contentOf(built->directory / "env");
@@ -221,6 +222,20 @@ private slots:
                                       "--session\n" + m_options.session.string() + "\n"}) {
             QVERIFY2(words.find(expected) != std::string::npos, words.c_str());
         }
+    }
+
+    /// bulkhead-build says its reason last, behind what the tools said.
+    void failedBuild_saysItsReason() {
+        if (::geteuid() != 0) {
+            QSKIP("changing the user needs root");
+        }
+        program("for i in $(seq 100); do echo \"  | I: a line that a tool wrote ($i)\" >&2; done\n"
+                "echo 'bulkhead-build: HostFailure: mmdebstrap failed: E: Unable to locate package sl' >&2; exit 1");
+        ProcessTemplateBuilder builder(m_options, roomy);
+        const auto built = builder.build(definition(), {}, {});
+        QVERIFY(!built);
+        QVERIFY2(built.error().message.find("E: Unable to locate package sl") != std::string::npos,
+                 built.error().message.c_str());
     }
 
     void diskProbe_data() {
