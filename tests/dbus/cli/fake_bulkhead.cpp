@@ -233,6 +233,11 @@ QDBusObjectPath FakeManager::BuildTemplate(const QString& /*name*/, const QVaria
     return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob(m_owner.jobResult);
 }
 
+QDBusObjectPath FakeManager::MakeWarmImage(const QString& /*name*/, const QVariantMap& options) {
+    m_owner.lastManagerOptions = options;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob(m_owner.jobResult);
+}
+
 QDBusObjectPath FakeManager::Doctor(const QVariantMap& options) {
     m_owner.lastManagerOptions = options;
     return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob(m_owner.jobResult);

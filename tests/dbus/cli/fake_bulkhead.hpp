@@ -115,6 +115,7 @@ public slots:
     bulkhead::client::VariantMapList ListTemplates();
     QVariantMap DescribeTemplate(const QString& name);
     QDBusObjectPath BuildTemplate(const QString& name, const QVariantMap& options);
+    QDBusObjectPath MakeWarmImage(const QString& name, const QVariantMap& options);
     QDBusObjectPath Doctor(const QVariantMap& options);
 signals:
     void DomainsChanged();

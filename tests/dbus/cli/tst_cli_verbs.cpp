@@ -170,6 +170,19 @@ private slots:
         QCOMPARE(parsed(call("template build minimal --json"))["built"].toBool(true), false);
     }
 
+    void template_warm() {
+        m_fake->jobResult = {{"size", "small"}, {"made", true}};
+        const Ended ended = call("template warm minimal --size small --force");
+        QCOMPARE(ended.code, 0);
+        QCOMPARE(ended.out, QByteArray("Template minimal, size small: its domains start from a warm image now.\n"));
+        QCOMPARE(m_fake->lastManagerOptions, QVariantMap({{"force", true}, {"size", "small"}}));
+        m_fake->jobResult = {{"size", "small"}, {"made", false}};
+        QCOMPARE(call("template warm minimal").out,
+                 QByteArray("Template minimal, size small: there is a warm image. (--force makes another.)\n"));
+        QCOMPARE(parsed(call("template warm minimal --json"))["made"].toBool(true), false);
+        QCOMPARE(call("template warm").code, 2);
+    }
+
     void template_install() {
         m_fake->jobResult = {{"version", "abc"}, {"built", true}};
         Ended ended = call("template install minimal sl hello");
