@@ -92,7 +92,7 @@ void measure() {
     const auto pss =
         must({"sh", "-c", "sed -n 's/^Pss: *//p' /proc/" + QString::fromLatin1(emulatorPids()) + "/smaps_rollup"})
             .output;
-    print("PSS of an idle desktop domain that began warm", pss.split(' ').value(0).toDouble() / 1024, "MiB",
+    print("memory (PSS) of an idle desktop domain that began warm", pss.split(' ').value(0).toDouble() / 1024, "MiB",
           ratioTo(pss.split(' ').value(0).toDouble() / 1024, 128, "the bar of 128 MiB"));
     const double running = launchSeconds();
     print("click to window, running domain, first time", running, "s");

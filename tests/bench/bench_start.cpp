@@ -90,7 +90,7 @@ void measureImages(double coldStart) {
     print("warm run --disposable -- true, start to exit", median(disposable), "s",
           ratioTo(median(disposable), coldStart, "the cold start"));
     constexpr double kBar = 64;
-    print("PSS of an idle minimal domain that began warm", median(memory), "MiB",
+    print("memory (PSS) of an idle minimal domain that began warm", median(memory), "MiB",
           ratioTo(median(memory), kBar, "the bar of 64 MiB"));
 }
 

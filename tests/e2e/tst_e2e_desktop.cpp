@@ -123,11 +123,14 @@ private slots:
         QCOMPARE(attributeOf(xml, "clipboard", "copypaste"), QString("no"));
         QCOMPARE(attributeOf(xml, "filetransfer", "enable"), QString("no"));
         QVERIFY(attributeOf(xml, "interface", "type").isNull()); // and no network device
-        const auto words = run({"sh", "-c", "tr '\\0' '\\n' < /proc/" + QString::fromLatin1(emulatorPids()) + "/cmdline"});
+        const auto words =
+            run({"sh", "-c", "tr '\\0' '\\n' < /proc/" + QString::fromLatin1(emulatorPids()) + "/cmdline"});
         QVERIFY2(words.output.contains("disable-copy-paste=on"), words.text().constData());
         QVERIFY2(words.output.contains("disable-agent-file-xfer=on"), words.text().constData());
         // Its own user, as all emulators.
-        QVERIFY(run({"sh", "-c", "stat -c %u /proc/" + QString::fromLatin1(emulatorPids())}).output.trimmed().toUInt() >= 65536);
+        QVERIFY(
+            run({"sh", "-c", "stat -c %u /proc/" + QString::fromLatin1(emulatorPids())}).output.trimmed().toUInt() >=
+            65536);
     }
 
     void stop_isOrderlyAndQuick() {
