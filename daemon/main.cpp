@@ -130,7 +130,8 @@ std::optional<std::filesystem::path> readonlyPreload(const Settings& settings) {
     if (::access(path.c_str(), R_OK) == 0) {
         return path;
     }
-    log::warning("the library that keeps memory images unchanged is missing; emulators open them for writing",
+    log::warning("the library that keeps memory images unchanged is missing; emulators before QEMU 8.2 open none, so "
+                 "domains boot",
                  {{"PATH", path.string()}});
     return std::nullopt;
 }

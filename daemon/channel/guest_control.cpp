@@ -12,6 +12,8 @@ using protocol::Violation;
 namespace {
 constexpr std::size_t kMaxUnanswered = 16;
 constexpr std::chrono::seconds kAnswerTime{10};
+/// Where the guest writes to its disks, or makes a file system larger, before it answers.
+constexpr std::chrono::seconds kLongAnswerTime{60};
 } // namespace
 
 GuestControl::GuestControl(protocol::Session& session, protocol::StreamId stream, GuestControlEvents& events)
@@ -63,7 +65,8 @@ std::optional<RefusedReason> GuestControl::request(const DaemonRequest& request)
     case ToChannelKind::Close:
         return RefusedReason::BadRequest;
     }
-    Waiting waiting{request, Clock::now() + kAnswerTime};
+    const bool isLong = request.kind == ToChannelKind::Quiesce || request.kind == ToChannelKind::Rejuvenate;
+    Waiting waiting{request, Clock::now() + (isLong ? kLongAnswerTime : kAnswerTime)};
     waiting.request.payload.clear(); // random numbers that nobody needs again
     m_waiting.emplace(m_nextId++, std::move(waiting));
     m_outbox.push(message.SerializeAsString());

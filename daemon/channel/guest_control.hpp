@@ -39,7 +39,8 @@ public:
     GuestControl(protocol::Session& session, protocol::StreamId stream, GuestControlEvents& events);
 
     /// Sends a request to the guest. At most 16 are unanswered; none before the guest's hello, or when it does not
-    /// take what was sent: TooMany or NotReady. An answer that takes over ten seconds is told as TimedOut.
+    /// take what was sent: TooMany or NotReady. An answer that takes over ten seconds (a minute with Quiesce
+    /// and Rejuvenate) is told as TimedOut.
     std::optional<RefusedReason> request(const DaemonRequest& request);
     /// Asks for any answer at all; nothing is told of it but that the guest was heard. One at a time.
     void ping();

@@ -16,6 +16,9 @@ namespace bulkhead::hypervisor {
 /// memory image can be loaded by a newer QEMU. 7.2 is the oldest QEMU that we support; newer ones keep this type for
 /// years, and `bulkhead doctor` says when one has dropped it.
 inline constexpr std::string_view kMachineType = "pc-q35-7.2";
+/// To be raised with each change of the description that a guest in a memory image would notice: devices, their places
+/// and options.
+inline constexpr unsigned kMachineLayout = 1;
 /// The name of the virtio port in the guest: /dev/virtio-ports/org.bulkhead.agent.0.
 inline constexpr std::string_view kAgentPortName = "org.bulkhead.agent.0";
 /// Where spice-vdagent in the guest meets the viewer: the pointer's place on each output, nothing else.

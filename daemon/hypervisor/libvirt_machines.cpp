@@ -178,7 +178,7 @@ Result<std::string> LibvirtMachines::version(core::Acceleration acceleration) {
         if (virConnectGetVersion(connection, &emulator) < 0) {
             return fail(lastLibvirtError("cannot learn the emulator's version"));
         }
-        std::string text = fmt::format("{} qemu {}", kMachineType, emulator);
+        std::string text = fmt::format("{} layout {} qemu {}", kMachineType, kMachineLayout, emulator);
         if (acceleration == core::Acceleration::Kvm) {
             text += " on" + processorModel();
         }

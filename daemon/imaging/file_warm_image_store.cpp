@@ -50,12 +50,6 @@ Result<std::filesystem::path> FileWarmImageStore::warmFolder(const std::string& 
     return m_layout.templateVersion(name, version).map([](std::filesystem::path&& folder) { return folder / "warm"; });
 }
 
-Result<std::filesystem::path> FileWarmImageStore::folderOf(const core::WarmImageKey& key) const {
-    return warmFolder(key.templateName, key.templateVersion).map([&](std::filesystem::path&& folder) {
-        return folder / digestOf(key);
-    });
-}
-
 Result<core::WarmImage> FileWarmImageStore::load(const std::filesystem::path& folder) const {
     const std::filesystem::path file = folder / kManifestName;
     const auto text = readSmallFile(file, kMostManifest);
@@ -86,18 +80,13 @@ Result<core::WarmImage> FileWarmImageStore::load(const std::filesystem::path& fo
 }
 
 std::optional<core::WarmImage> FileWarmImageStore::find(const core::WarmImageKey& key) {
-    const auto folder = folderOf(key);
-    if (!folder || !isThere(*folder)) {
-        return std::nullopt;
+    std::optional<core::WarmImage> newest;
+    for (core::WarmImage& image : all(key.templateName, key.templateVersion)) {
+        if (image.key == key && (!newest || image.madeAt >= newest->madeAt)) {
+            newest = std::move(image);
+        }
     }
-    auto image = load(*folder);
-    if (!image || image->key != key) {
-        log::warning("a warm image cannot be used",
-                     {{"TEMPLATE", key.templateName},
-                      {"ERROR", image ? folder->string() + " is of another machine" : image.error().message}});
-        return std::nullopt;
-    }
-    return std::move(*image);
+    return newest;
 }
 
 std::vector<core::WarmImage> FileWarmImageStore::all(const std::string& templateName,
@@ -114,6 +103,8 @@ std::vector<core::WarmImage> FileWarmImageStore::all(const std::string& template
         }
         if (auto image = load(*folder / name)) {
             images.push_back(std::move(*image));
+        } else {
+            log::warning("a warm image cannot be used", {{"TEMPLATE", templateName}, {"ERROR", image.error().message}});
         }
     }
     return images;
@@ -170,19 +161,25 @@ Result<core::WarmImage> FileWarmImageStore::publish(const core::WarmImageKey& ke
         !written) {
         return fail(written.error());
     }
-    const auto place = folderOf(key);
-    if (!place) {
-        return fail(place.error());
+    const auto warm = warmFolder(key.templateName, key.templateVersion);
+    if (!warm) {
+        return fail(warm.error());
     }
+    // A place that was never used: whoever has found an image finds its parts together, or gone, but never mixed.
+    const std::filesystem::path place = *warm / (digestOf(key) + "-" + randomUuidText());
     const std::lock_guard lock(m_publishing);
-    const Status published = syncPath(folder)
-                                 .and_then([&]() -> Status { return isThere(*place) ? removeTree(*place) : Status{}; })
-                                 .and_then([&] { return renamePath(folder, *place); })
-                                 .and_then([&] { return syncPath(place->parent_path()); });
+    const Status published =
+        syncPath(folder).and_then([&] { return renamePath(folder, place); }).and_then([&] { return syncPath(*warm); });
     if (!published) {
         return fail(published.error());
     }
-    return load(*place);
+    for (const core::WarmImage& other : all(key.templateName, key.templateVersion)) {
+        if (other.memory.parent_path() != place && other.key.size == key.size &&
+            other.key.acceleration == key.acceleration && other.key.transport == key.transport) {
+            removeFolder(other.memory.parent_path());
+        }
+    }
+    return load(place);
 }
 
 void FileWarmImageStore::discard(const std::filesystem::path& folder) {
@@ -191,15 +188,18 @@ void FileWarmImageStore::discard(const std::filesystem::path& folder) {
     }
 }
 
-void FileWarmImageStore::remove(const core::WarmImageKey& key) {
+void FileWarmImageStore::remove(const core::WarmImage& image) {
     const std::lock_guard lock(m_publishing);
-    const auto folder = folderOf(key);
-    if (!folder || !isThere(*folder)) {
+    removeFolder(image.memory.parent_path());
+}
+
+void FileWarmImageStore::removeFolder(const std::filesystem::path& folder) const {
+    if (!isThere(folder)) {
         return;
     }
     // First out of sight. The files live on for the emulators that have them open.
-    const std::filesystem::path going = folder->parent_path() / (".old-" + randomUuidText());
-    if (auto removed = renamePath(*folder, going).and_then([&] { return removeTree(going); }); !removed) {
+    const std::filesystem::path going = folder.parent_path() / (".old-" + randomUuidText());
+    if (auto removed = renamePath(folder, going).and_then([&] { return removeTree(going); }); !removed) {
         log::warning("a warm image cannot be removed", {{"ERROR", removed.error().message}});
     }
 }

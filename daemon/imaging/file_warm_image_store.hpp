@@ -12,7 +12,7 @@ namespace bulkhead::imaging {
 
 /// core::WarmImageStore below the image store:
 ///
-///     templates/NAME/VERSION/warm/DIGEST/    0710 root:emulators; DIGEST is of the key
+///     templates/NAME/VERSION/warm/DIGEST-N/  0710 root:emulators; DIGEST is of the key, N is never used again
 ///       memory, devices, system.qcow2        0440 root:emulators, never changed
 ///       manifest.toml                        the key, and of each part its size and content digest
 class FileWarmImageStore final : public core::WarmImageStore {
@@ -29,12 +29,12 @@ public:
     Result<core::WarmImage> publish(const core::WarmImageKey& key, const std::filesystem::path& folder,
                                     const std::filesystem::path& system) override;
     void discard(const std::filesystem::path& folder) override;
-    void remove(const core::WarmImageKey& key) override;
+    void remove(const core::WarmImage& image) override;
 
 private:
     [[nodiscard]] Result<std::filesystem::path> warmFolder(const std::string& name, const std::string& version) const;
-    [[nodiscard]] Result<std::filesystem::path> folderOf(const core::WarmImageKey& key) const;
     [[nodiscard]] Result<core::WarmImage> load(const std::filesystem::path& folder) const;
+    void removeFolder(const std::filesystem::path& folder) const;
 
     ImageLayout m_layout;
     core::Clock& m_clock;

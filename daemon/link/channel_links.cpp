@@ -31,6 +31,7 @@ using channel::ToChannel;
 using channel::ToChannelKind;
 
 constexpr auto kAnswerTimeout = 10s;
+constexpr auto kLongAnswerTimeout = 65s; ///< longer than the channel process waits for the guest
 constexpr std::size_t kEntropyBytes = 64;
 constexpr auto kRetryPause = 100ms;
 
@@ -362,7 +363,7 @@ Status ChannelLinks::quiesce(const InstanceId& instance) {
     if (!connection) {
         return fail(connection.error());
     }
-    const auto answer = (*connection)->ask({.kind = ToChannelKind::Quiesce}, {}, kAnswerTimeout);
+    const auto answer = (*connection)->ask({.kind = ToChannelKind::Quiesce}, {}, kLongAnswerTimeout);
     return answer ? Status{} : fail(answer.error());
 }
 
@@ -382,7 +383,7 @@ Status ChannelLinks::rejuvenate(const InstanceId& instance, const core::Rejuvena
     request.set_realtime_ns(std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec);
     request.set_mount_home(how.mountsHome);
     const auto answer =
-        (*connection)->ask({.kind = ToChannelKind::Rejuvenate}, request.SerializeAsString(), kAnswerTimeout);
+        (*connection)->ask({.kind = ToChannelKind::Rejuvenate}, request.SerializeAsString(), kLongAnswerTimeout);
     return answer ? Status{} : fail(answer.error());
 }
 

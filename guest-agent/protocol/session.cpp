@@ -173,14 +173,10 @@ void Session::Impl::dropStreams() {
 }
 
 std::optional<Nonce> Session::Impl::checkReset(handshake::PacketView packet) {
-    auto host = handshake::checkReset(m_token, packet);
-    if (!host && m_tokenSource) {
-        if (const auto other = m_tokenSource(); other && *other != m_token) {
-            m_token = *other;
-            host = handshake::checkReset(m_token, packet);
-        }
+    if (const auto now = m_tokenSource ? m_tokenSource() : std::nullopt) {
+        m_token = *now;
     }
-    return host;
+    return handshake::checkReset(m_token, packet);
 }
 
 bool Session::Impl::takeReset(handshake::PacketView packet) {

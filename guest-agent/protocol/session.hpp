@@ -77,9 +77,9 @@ public:
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    /// Guest only: where to look for another token when a reset does not prove the one we have. A machine that was
-    /// begun from a memory image holds the token of the machine that the image was taken of; its own is where the host
-    /// put it. None: there is no other.
+    /// Guest only: where the host has put this machine's token, asked at each reset; from then on the one that it gives
+    /// is the only one that is good. A machine that was begun from a memory image holds the token of the machine that
+    /// the image was taken of, which whoever began from the same image may know. None: the one we have.
     using TokenSource = std::function<std::optional<Token>()>;
     void setTokenSource(TokenSource source);
 

@@ -62,7 +62,8 @@ private slots:
         COMPARE_STATUS(cli({"domain", "create", "work", "--template", "minimal", "--home-size", "128MiB"}), 0);
         const QStringList homeMiB{"run", "--domain", "work", "--", "sh", "-c", "df -m --output=size /home | tail -1"};
         COMPARE_STATUS(cli({"run", "--domain", "work", "--", "sh", "-c", "echo x > ~/kept"}), 0);
-        QVERIFY(cli(homeMiB).output.trimmed().toInt() < 128);
+        const int small = cli(homeMiB).output.trimmed().toInt();
+        QVERIFY2(small > 60 && small < 128, qPrintable(QString::number(small)));
         const auto running = cli({"domain", "set", "work", "home-size=512MiB"});
         COMPARE_STATUS(running, 1);
         QVERIFY2(running.error.contains("bulkhead domain stop work"), running.text().constData());

@@ -43,8 +43,10 @@ QList<int> imageFlags() {
     return found;
 }
 
+/// "failed" and why, where the command did not succeed: no answer that is expected.
 QByteArray inDomain(const QString& domain, const QString& command) {
-    return cli({"run", "--domain", domain, "--", "sh", "-c", command}).output;
+    const auto outcome = cli({"run", "--domain", domain, "--", "sh", "-c", command});
+    return outcome.status == 0 ? outcome.output : "failed: " + outcome.text();
 }
 
 } // namespace
@@ -75,7 +77,7 @@ private slots:
         COMPARE_STATUS(cli({"domain", "stop", "one"}), 0);
     }
 
-    void making_isForRoot_andLeavesNothingWhenItIsKilled() {
+    void makingThatIsKilled_leavesNothing() {
         Running making({"bulkhead", "template", "warm", "minimal"});
         QTRY_VERIFY_WITH_TIMEOUT(!emulatorPids().isEmpty(), 60'000);
         COMPARE_STATUS(run({"ph-daemon", "kill"}), 0);
@@ -113,15 +115,16 @@ private slots:
         for (const char* what : {"cat /etc/machine-id", "cat /proc/sys/kernel/random/boot_id",
                                  "head -c 16 /dev/urandom | od -A n -t x1"}) {
             const auto one = inDomain("one", what);
-            QVERIFY2(one.size() > 30, one.constData());
-            QVERIFY2(one != inDomain("two", what), what);
+            const auto two = inDomain("two", what);
+            QVERIFY2(one.size() > 30 && one.size() < 60 && one.size() == two.size(), (one + two).constData());
+            QVERIFY2(one != two, what);
         }
-        // The image is some seconds old by now; the clocks are not.
+        // The image is many seconds old by now; the clocks are right but for what their setting took on its way.
         for (const char* domain : {"one", "two"}) {
             const auto earliest = QDateTime::currentMSecsSinceEpoch();
             const auto guest = inDomain(domain, "date +%s%3N").toLongLong();
             const auto latest = QDateTime::currentMSecsSinceEpoch();
-            QVERIFY2(guest > earliest - 100 && guest < latest + 100,
+            QVERIFY2(guest > earliest - 500 && guest < latest + 100,
                      qPrintable(QString("%1 not in %2..%3").arg(guest).arg(earliest).arg(latest)));
         }
         // They write to memory and disk; the image stays what it was, and a third begins from it.

@@ -48,13 +48,14 @@ public:
     /// A folder for the parts `memory` and `devices`. Invisible until it is published, gone with the
     /// next start of the daemon otherwise. `needs`: bytes that will be written; NoSpace when there is not that much.
     virtual Result<std::filesystem::path> begin(const WarmImageKey& key, Bytes needs) = 0;
-    /// Makes the parts unchangeable and gives them their place; one that is there already goes. `system`: the layer of
-    /// the system disk that the captured guest wrote to, which is copied; nobody may write to it any more.
+    /// Makes the parts unchangeable and gives them a place of their own; others of this template, size, acceleration
+    /// and transport go, since nothing would begin from them any more. `system`: the layer of the system disk that the
+    /// captured guest wrote to, which is copied; nobody may write to it any more.
     virtual Result<WarmImage> publish(const WarmImageKey& key, const std::filesystem::path& folder,
                                       const std::filesystem::path& system) = 0;
     virtual void discard(const std::filesystem::path& folder) = 0;
-    /// Out of use: it did not bring a guest to life. Guests that run from it go on.
-    virtual void remove(const WarmImageKey& key) = 0;
+    /// Out of use: it did not bring a guest to life. Guests that run from it go on; one that has taken its place stays.
+    virtual void remove(const WarmImage& image) = 0;
 };
 
 } // namespace bulkhead::core

@@ -31,6 +31,12 @@ std::chrono::milliseconds bootTimeout(Acceleration acceleration) {
 /// A guest that has booted already answers within a second, if at all; the rest is for a busy machine.
 constexpr std::chrono::milliseconds kWarmTimeout = 20s;
 
+/// Reasons that have nothing to do with how the guest begins.
+bool wouldFailBooting(ErrorCode code) {
+    return code == ErrorCode::Cancelled || code == ErrorCode::Unavailable || code == ErrorCode::NoSpace ||
+           code == ErrorCode::LimitExceeded || code == ErrorCode::Busy;
+}
+
 GuestToken randomToken() {
     GuestToken token{};
     if (::getrandom(token.data(), token.size(), 0) != static_cast<ssize_t>(token.size())) {
@@ -51,7 +57,9 @@ struct InstanceLauncher::Plan {
     std::optional<DomainId> keptHome;
     std::optional<WarmImage> image; ///< to begin from
     bool isForImage = false;
-    bool hasLoaded = false; ///< the image has been given to the emulator: from there on a failure may be the image's
+    bool hasLoaded = false;     ///< the emulator has it
+    bool isImageBroken = false; ///< the failure is the image's: nobody shall begin from it again
+    bool isUndone = true;       ///< nothing is left of a failed try
 };
 
 struct InstanceLauncher::Started {
@@ -208,15 +216,19 @@ Result<InstanceLauncher::Launched> InstanceLauncher::launch(const DomainEntry& d
             launched.isWarm = plan.image.has_value();
             return launched;
         }
-        if (!plan.hasLoaded || job.cancelToken().stop_requested()) {
+        if (!plan.image || !plan.isUndone || job.cancelToken().stop_requested() ||
+            (!plan.hasLoaded && wouldFailBooting(started.error().code))) {
             return fail(started.error().in("domain \"" + domain.record.name + "\""));
         }
-        // A guest that does not come to life is no reason to go without it: it can boot. The image is not tried again.
-        log::warning("a warm image did not bring a guest to life; it is removed, and the domain boots",
+        // A guest that does not come to life is no reason to go without it: it can boot.
+        log::warning("a warm image did not bring a guest to life; the domain boots",
                      {{"DOMAIN", domain.record.id.text()},
                       {"TEMPLATE", plan.files.templateName},
+                      {"IMAGE", plan.isImageBroken ? "removed" : "kept"},
                       {"ERROR", started.error().message}});
-        m_ports.images.remove(plan.image->key);
+        if (plan.isImageBroken) {
+            m_ports.images.remove(*plan.image);
+        }
         launched.imageFailure = started.error();
         mayUseImage = false;
     }
@@ -242,18 +254,19 @@ Status InstanceLauncher::begin(Plan& plan, const JobContext& /*job*/) {
     return {};
 }
 
-void InstanceLauncher::undo(const Plan& plan) {
+bool InstanceLauncher::undo(const Plan& plan) {
     if (auto ended = tearDown(plan.record, plan.keptHome); !ended) {
         // The entry keeps the instance: LifecycleService tries again, and so does the next start of the daemon.
         log::error("undoing a start failed; it is tried again",
                    {{"INSTANCE", plan.record.id.text()}, {"ERROR", ended.error().message}});
-        return;
+        return false;
     }
     m_table.setInstance(plan.record.domain, std::nullopt);
+    return true;
 }
 
 Status InstanceLauncher::attempt(Plan& plan, const JobContext& job) {
-    ScopeGuard undoing([&] { undo(plan); });
+    ScopeGuard undoing([&] { plan.isUndone = undo(plan); });
     auto booted = plan.image ? beginFromImage(plan, job) : boot(plan, job);
     if (!booted) {
         return booted;
@@ -346,12 +359,18 @@ Status InstanceLauncher::beginFromImage(Plan& plan, const JobContext& job) {
     job.report("Starting from the warm image", 0.5);
     plan.hasLoaded = true;
     if (auto loaded = m_ports.machines.load(plan.record.id, plan.image->devices); !loaded) {
+        // Not where libvirtd went away meanwhile.
+        plan.isImageBroken = loaded.error().code == ErrorCode::HostFailure;
         return fail(loaded.error().in("starting from the warm image"));
     }
     if (auto opened = openLink(plan, *started, kWarmTimeout, job); !opened) {
+        // A host may be too busy for a guest to answer in time; hardly for two in a row.
+        plan.isImageBroken = m_doubts.isRaisedAgain(plan.image->memory);
         return fail(opened.error().in("starting from the warm image"));
     }
-    // Nothing else is asked of the guest before: until then it has its siblings' random numbers, and an old clock.
+    m_doubts.forget(plan.image->memory);
+    // Nothing else is asked of the guest before: until then it has its siblings' random numbers, and an old clock. Its
+    // failure is not the image's: what is of this domain alone is its home, which its user may have damaged.
     if (auto renewed = m_ports.links.rejuvenate(plan.record.id, {.mountsHome = true}); !renewed) {
         return fail(renewed.error().in("renewing the guest"));
     }
@@ -369,7 +388,7 @@ Result<InstanceLauncher::ImageSource> InstanceLauncher::bootForImage(const std::
     if (auto begun = begin(plan, job); !begun) {
         return fail(begun.error());
     }
-    ScopeGuard undoing([&] { undo(plan); });
+    ScopeGuard undoing([&] { [[maybe_unused]] const bool isUndone = undo(plan); });
     const auto started = startEmulator(plan, job);
     if (!started) {
         return fail(started.error());

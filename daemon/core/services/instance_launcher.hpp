@@ -13,7 +13,10 @@
 #include "core/services/job_service.hpp"
 
 #include <chrono>
+#include <filesystem>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace bulkhead::core {
@@ -45,7 +48,7 @@ public:
     /// How it was started.
     struct Launched {
         bool isWarm = false; ///< from a warm image
-        /// There was an image, but it did not bring the guest to life, and why. It is out of use; the guest has booted.
+        /// There was an image, but it did not bring the guest to life, and why. The guest has booted.
         std::optional<Error> imageFailure;
     };
     /// Starts the domain, from a warm image where there is one that fits, unless `mayUseImage` is false; on success its
@@ -81,7 +84,8 @@ private:
     Result<WarmImageKey> keyOf(const Plan& plan);
     /// What comes before the first act: transport, uids, acceleration, and the record of the intent.
     Status begin(Plan& plan, const JobContext& job);
-    void undo(const Plan& plan);
+    /// False: something is left, which is tried again elsewhere.
+    bool undo(const Plan& plan);
     /// From a plan to a running instance; a failure is undone.
     Status attempt(Plan& plan, const JobContext& job);
     Result<Started> startEmulator(const Plan& plan, const JobContext& job);
@@ -89,7 +93,26 @@ private:
     Status beginFromImage(Plan& plan, const JobContext& job);
     Status openLink(const Plan& plan, const Started& started, std::chrono::milliseconds timeout, const JobContext& job);
 
+    /// Images from which the last guest did not answer.
+    class Doubts {
+    public:
+        /// True: there was one before.
+        bool isRaisedAgain(const std::filesystem::path& image) {
+            const std::lock_guard lock(m_mutex);
+            return !m_images.insert(image).second;
+        }
+        void forget(const std::filesystem::path& image) {
+            const std::lock_guard lock(m_mutex);
+            m_images.erase(image);
+        }
+
+    private:
+        std::mutex m_mutex;
+        std::set<std::filesystem::path> m_images;
+    };
+
     Ports m_ports;
+    Doubts m_doubts;
     TemplateService& m_templates;
     UidLeases& m_leases;
     CidLeases& m_cids;

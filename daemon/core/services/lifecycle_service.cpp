@@ -113,8 +113,7 @@ Result<JobResult> LifecycleService::runStart(const DomainId& id, bool isCold, co
     }
     StartResult result{id, launched->isWarm, {}};
     if (launched->imageFailure) {
-        result.note = "its warm image did not work, so it booted; the image was removed (" +
-                      launched->imageFailure->message + ")";
+        result.note = "it did not start from its warm image, so it booted (" + launched->imageFailure->message + ")";
     }
     if (!launched->isWarm && !isCold && m_whenBooted) {
         if (const auto now = m_table.find(id); now && now->instance) {

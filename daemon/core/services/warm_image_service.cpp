@@ -5,8 +5,15 @@
 #include "base/scope_guard.hpp"
 
 #include <condition_variable>
+#include <thread>
 
 namespace bulkhead::core {
+namespace {
+
+/// What a guest writes to its system disk while it boots is less.
+constexpr Bytes kSystemLayer = 256 * kMiB;
+
+} // namespace
 
 WarmImageService::WarmImageService(Ports ports, InstanceLauncher& launcher, TemplateService& templates,
                                    JobService& jobs, Patience patience)
@@ -48,19 +55,24 @@ Result<JobResult> WarmImageService::run(const std::string& templateName, const s
         return JobResult(WarmImageResult{key->size, false});
     }
     const std::string what = "warm image of template \"" + templateName + "\", size \"" + key->size + "\"";
+    // Before a whole guest boots for nothing. At most: the copied pages, the image that is made of them, and the disk's
+    // layer.
+    const auto folder = m_ports.images.begin(*key, 2 * key->memory + kSystemLayer);
+    if (!folder) {
+        return fail(folder.error().in(what));
+    }
+    ScopeGuard discard([&] { m_ports.images.discard(*folder); });
     const auto source = m_launcher.bootForImage(templateName, key->size, job);
     if (!source) {
         return fail(source.error().in(what));
     }
-    const auto image = capture(*source, job);
-    if (auto ended = m_launcher.tearDown(source->instance, std::nullopt); !ended) {
-        // It stands in a record, so the next start of the daemon tries again.
-        log::error("the guest that was captured could not be ended",
-                   {{"INSTANCE", source->instance.id.text()}, {"ERROR", ended.error().message}});
-    }
+    const auto image = source->key == *key ? capture(*source, *folder, job)
+                                           : fail(ErrorCode::Busy, "the template was changed meanwhile");
+    end(source->instance);
     if (!image) {
         return fail(image.error().in(what));
     }
+    discard.dismiss();
     log::info("warm image made", {{"TEMPLATE", templateName},
                                   {"VERSION", image->key.templateVersion},
                                   {"SIZE", image->key.size},
@@ -70,24 +82,39 @@ Result<JobResult> WarmImageService::run(const std::string& templateName, const s
 
 void WarmImageService::makeSoon(const std::string& templateName, const std::string& size) {
     constexpr uid_t kRoot = 0;
-    const std::pair key(templateName, size);
+    const auto version = m_templates.newestVersion(templateName);
     {
+        const auto now = std::chrono::steady_clock::now();
         const std::lock_guard lock(m_mutex);
-        if (!m_soon.insert(key).second) {
+        auto& begun = m_begun[{templateName, version.value_or(std::string()), size}];
+        if (begun != std::chrono::steady_clock::time_point() && now - begun < m_patience.again) {
             return;
         }
+        begun = now;
     }
-    const auto forget = [this, key] {
-        const std::lock_guard lock(m_mutex);
-        m_soon.erase(key);
-    };
-    const auto begun = m_jobs.begin("warm-image", kRoot, [this, key, forget](const JobContext& job) {
-        const ScopeGuard over(forget);
-        return run(key.first, key.second, false, job);
+    const auto job = m_jobs.begin("warm-image", kRoot, [this, templateName, size](const JobContext& context) {
+        return run(templateName, size, false, context);
     });
-    if (!begun) {
-        forget();
-        log::info("no warm image is made now", {{"TEMPLATE", templateName}, {"REASON", begun.error().message}});
+    if (!job) {
+        log::info("no warm image is made now", {{"TEMPLATE", templateName}, {"REASON", job.error().message}});
+    }
+}
+
+/// Again, where libvirtd is away for a moment. What is left then stands in a record: the next start of the daemon ends
+/// it.
+void WarmImageService::end(const InstanceRecord& instance) {
+    constexpr int kTries = 5;
+    for (int i = 1;; ++i) {
+        const auto ended = m_launcher.tearDown(instance, std::nullopt);
+        if (ended) {
+            return;
+        }
+        log::error("the guest of a warm image could not be ended",
+                   {{"INSTANCE", instance.id.text()}, {"ERROR", ended.error().message}});
+        if (i == kTries) {
+            return;
+        }
+        std::this_thread::sleep_for(m_patience.ask); // lint-allow(sleep): nothing tells when libvirtd is back
     }
 }
 
@@ -110,7 +137,9 @@ Status WarmImageService::waitForRest(const InstanceId& instance, const JobContex
     std::condition_variable_any pause;
     while (true) {
         const auto quiet = m_ports.links.quiesce(instance);
-        if (quiet || quiet.error().code != ErrorCode::Busy) {
+        const bool isBusy =
+            !quiet && (quiet.error().code == ErrorCode::Busy || quiet.error().code == ErrorCode::TimedOut);
+        if (!isBusy) {
             return quiet;
         }
         if (std::chrono::steady_clock::now() > until) {
@@ -124,21 +153,17 @@ Status WarmImageService::waitForRest(const InstanceId& instance, const JobContex
     }
 }
 
-Result<WarmImage> WarmImageService::capture(const InstanceLauncher::ImageSource& source, const JobContext& job) {
+Result<WarmImage> WarmImageService::capture(const InstanceLauncher::ImageSource& source,
+                                            const std::filesystem::path& folder, const JobContext& job) {
     const InstanceId& id = source.instance.id;
     if (auto rested = waitForRest(id, job); !rested) {
         return fail(rested.error());
     }
-    const auto folder = m_ports.images.begin(source.key, source.key.memory);
-    if (!folder) {
-        return fail(folder.error());
-    }
-    ScopeGuard undo([&] { m_ports.images.discard(*folder); });
     // The channel is captured closed: its guest's end then has nothing under way that a child would take for its own.
     m_ports.links.close(id);
     job.report("Writing down its memory", 0.7);
-    const auto written = m_ports.machines.pauseAndSave(id, *folder / "devices").and_then([&] {
-        return m_ports.memory.captureWhole(source.emulator, source.key.memory, *folder / "memory");
+    const auto written = m_ports.machines.pauseAndSave(id, folder / "devices").and_then([&] {
+        return m_ports.memory.captureWhole(source.emulator, source.key.memory, folder / "memory");
     });
     if (!written) {
         return fail(written.error());
@@ -148,11 +173,7 @@ Result<WarmImage> WarmImageService::capture(const InstanceLauncher::ImageSource&
         return fail(ended.error());
     }
     job.report("Storing", 0.9);
-    auto image = m_ports.images.publish(source.key, *folder, source.system);
-    if (image) {
-        undo.dismiss();
-    }
-    return image;
+    return m_ports.images.publish(source.key, folder, source.system);
 }
 
 } // namespace bulkhead::core

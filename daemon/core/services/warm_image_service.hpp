@@ -11,11 +11,12 @@
 #include "core/services/template_service.hpp"
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <mutex>
-#include <set>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 namespace bulkhead::core {
@@ -36,6 +37,8 @@ public:
         std::chrono::milliseconds rest{std::chrono::minutes(4)};
         /// Between two questions whether it has.
         std::chrono::milliseconds ask{std::chrono::seconds(1)};
+        /// Until an image that nobody asked for is tried again.
+        std::chrono::milliseconds again{std::chrono::hours(6)};
     };
     WarmImageService(Ports ports, InstanceLauncher& launcher, TemplateService& templates, JobService& jobs,
                      Patience patience);
@@ -44,14 +47,17 @@ public:
     /// default one. `force`: although there is one. The job's result: WarmImageResult.
     Result<JobId> make(const Caller& caller, const std::string& templateName, const std::string& size, bool force);
     /// The same where nobody asked for it: after a template was installed, or a domain had to boot. What becomes of it
-    /// is only logged. Nothing happens while one of this template and size is being made already.
+    /// is only logged. Of one template version and size it is tried at most once in Patience::again: an image that
+    /// cannot be made, or does not work, costs a whole guest each time.
     void makeSoon(const std::string& templateName, const std::string& size);
     /// What there is of an installed template.
     std::vector<WarmImage> all(const InstalledTemplate& installed);
 
 private:
     Result<JobResult> run(const std::string& templateName, const std::string& size, bool force, const JobContext& job);
-    Result<WarmImage> capture(const InstanceLauncher::ImageSource& source, const JobContext& job);
+    Result<WarmImage> capture(const InstanceLauncher::ImageSource& source, const std::filesystem::path& folder,
+                              const JobContext& job);
+    void end(const InstanceRecord& instance);
     Status waitForRest(const InstanceId& instance, const JobContext& job);
     /// Waits until no other is being made. Cancelled.
     Result<std::unique_lock<std::timed_mutex>> takeTurn(const JobContext& job);
@@ -63,7 +69,8 @@ private:
     Patience m_patience;
     std::timed_mutex m_making;
     std::mutex m_mutex;
-    std::set<std::pair<std::string, std::string>> m_soon; ///< template and size of what makeSoon() has begun
+    /// When makeSoon() last began one, by template, version and size.
+    std::map<std::tuple<std::string, std::string, std::string>, std::chrono::steady_clock::time_point> m_begun;
 };
 
 } // namespace bulkhead::core

@@ -162,6 +162,7 @@ public:
 class FakeGuestLinks final : public core::GuestLinks {
 public:
     std::optional<Error> openError;
+    std::optional<Error> nextOpenError; ///< once
     std::optional<Error> adoptError;
     std::optional<Error> reopenError;
     unsigned adoptedExecs = 0;
@@ -176,6 +177,9 @@ public:
         const std::lock_guard lock(m_mutex);
         if (openError) {
             return fail(*openError);
+        }
+        if (nextOpenError) {
+            return fail(*std::exchange(nextOpenError, std::nullopt));
         }
         m_open.insert(spec.instance);
         opened.push_back(spec);

@@ -92,20 +92,24 @@ public:
                                     const std::filesystem::path&) override {
         const std::lock_guard lock(m_mutex);
         --unfinished;
-        images.push_back({key, "/images/memory", "/images/devices", {"/images/system", core::DiskFormat::Qcow2}, 1, 1});
+        std::erase_if(images, [&](const core::WarmImage& image) { return image.key == key; });
+        const std::filesystem::path folder = "/images/" + std::to_string(++m_made);
+        images.push_back(
+            {key, folder / "memory", folder / "devices", {folder / "system", core::DiskFormat::Qcow2}, 1, 1});
         return images.back();
     }
     void discard(const std::filesystem::path&) override {
         const std::lock_guard lock(m_mutex);
         --unfinished;
     }
-    void remove(const core::WarmImageKey& key) override {
+    void remove(const core::WarmImage& gone) override {
         const std::lock_guard lock(m_mutex);
-        std::erase_if(images, [&](const core::WarmImage& image) { return image.key == key; });
+        std::erase_if(images, [&](const core::WarmImage& image) { return image.memory == gone.memory; });
     }
 
 private:
     std::mutex m_mutex;
+    unsigned m_made = 0;
 };
 
 } // namespace bulkhead::tests

@@ -169,30 +169,79 @@ private slots:
         QCOMPARE(booted, why == "asked" ? std::vector<std::string>() : (std::vector<std::string>{"minimal", "small"}));
     }
 
-    void imageThatDoesNotLive_isRemovedAndTheDomainBoots_data() {
+    void imageThatDoesNotLive_domainBoots_data() {
         QTest::addColumn<QString>("step");
-        for (const char* step : {"load", "rejuvenate"}) {
-            QTest::newRow(step) << step;
-        }
+        QTest::addColumn<bool>("isRemoved");
+        QTest::newRow("load") << "load" << true;
+        QTest::newRow("libvirtd went away") << "libvirtd" << false;
+        QTest::newRow("no answer") << "agent" << false; // once
+        QTest::newRow("a broken home") << "rejuvenate" << false;
+        QTest::newRow("the emulator does not take it") << "emulator" << false;
     }
-    void imageThatDoesNotLive_isRemovedAndTheDomainBoots() {
+    void imageThatDoesNotLive_domainBoots() {
         QFETCH(QString, step);
+        QFETCH(bool, isRemoved);
         Outside world;
         Daemon daemon(world);
         makeImage(daemon);
-        const Error error{ErrorCode::GuestFailure, "the broken step"};
-        (step == "load" ? world.machines.loadError : world.links.rejuvenateError) = error;
+        const Error error{step == "load" || step == "emulator" ? ErrorCode::HostFailure
+                          : step == "libvirtd"                 ? ErrorCode::Unavailable
+                                                               : ErrorCode::TimedOut,
+                          "the broken step"};
+        if (step == "agent") {
+            world.links.nextOpenError = error;
+        } else if (step == "rejuvenate") {
+            world.links.rejuvenateError = error;
+        } else if (step == "emulator") {
+            world.hypervisor.failNextStart(error);
+        } else {
+            world.machines.loadError = error;
+        }
         const auto id = daemon.domains.create(kAlice, "work", {}).value();
         const auto job = start(daemon, id);
         QCOMPARE(job.state, JobState::Succeeded);
         QVERIFY(!resultOf(job).isWarm);
         QVERIFY2(resultOf(job).note.find("the broken step") != std::string::npos, resultOf(job).note.c_str());
-        QVERIFY(world.images.images.empty());
+        QCOMPARE(world.images.images.empty(), isRemoved);
         // Of the try that failed nothing is left; the instance that runs is another one.
         QCOMPARE(world.hypervisor.list()->size(), std::size_t{1});
         QCOMPARE(world.instances.all()->size(), std::size_t{1});
         QVERIFY(!world.hypervisor.started().back().memoryImage);
         QCOMPARE(daemon.table.find(id)->state, DomainState::Running);
+    }
+
+    void imageFromWhichNobodyAnswers_isRemovedTheSecondTime() {
+        Outside world;
+        Daemon daemon(world);
+        makeImage(daemon);
+        const auto id = daemon.domains.create(kAlice, "work", {}).value();
+        const auto begin = [&](bool answers) {
+            world.links.nextOpenError = answers ? std::nullopt : std::optional(Error{ErrorCode::TimedOut, "no answer"});
+            const auto job = start(daemon, id);
+            QCOMPARE(job.state, JobState::Succeeded);
+            QCOMPARE(resultOf(job).isWarm, answers);
+            world.links.nextOpenError.reset();
+            daemon.wait(daemon.lifecycle.stop(kAlice, id, {.force = true, .grace = {}}).value());
+        };
+        begin(false);
+        begin(true); // it was the host that was busy
+        begin(false);
+        QCOMPARE(world.images.images.size(), std::size_t{1});
+        begin(false);
+        QVERIFY(world.images.images.empty());
+    }
+
+    void unaskedMaking_isTriedOnceInAWhile() {
+        Outside world;
+        Daemon daemon(world);
+        world.machines.saveError = Error{ErrorCode::HostFailure, "it cannot be made"};
+        for (int i = 0; i < 5; ++i) {
+            daemon.warmImages.makeSoon("minimal", "small");
+        }
+        // Once somebody asks, it is tried.
+        QCOMPARE(makeImage(daemon).state, JobState::Failed);
+        QTRY_VERIFY(isClean(world));
+        QCOMPARE(world.hypervisor.started().size(), std::size_t{2});
     }
 
     void startThatNeverReachedTheImage_isNoReasonToRemoveIt() {

@@ -47,31 +47,26 @@ private slots:
         QCOMPARE(pair.guest.events.ready, 0);
         QVERIFY(pair.guest.take().empty());
     }
-    void handshake_ofARestoredGuest_takesTheTokenOfItsNewHost() {
+    void handshake_ofARestoredGuest_takesTheTokenOfItsNewHostOnly() {
         // The guest has a session of its own past, and with it that past's token; the host put another in its place.
-        Pair pair(64, 1, someToken(1), someToken(1));
-        pair.connect();
-        unsigned looks = 0;
-        pair.guest.session.setTokenSource([&]() -> std::optional<Token> {
-            ++looks;
-            return someToken(2);
-        });
-        End newHost(Role::Host, 9, someToken(2));
-        newHost.session.start();
-        for (int i = 0; i < 4; ++i) {
-            (void)pair.guest.feed(newHost.take(), 64);
-            (void)newHost.feed(pair.guest.take(), 64);
-        }
-        QVERIFY(newHost.session.isReady() && pair.guest.session.isReady());
-        QCOMPARE(looks, 1U);
-        QCOMPARE(pair.guest.events.resets, 1);
-        // The one of before is a stranger now, and a stranger's token is taken for nothing.
-        for (const unsigned char other : {1, 3}) {
-            End stranger(Role::Host, 10, someToken(other));
-            stranger.session.start();
-            (void)pair.guest.feed(stranger.take(), 64);
-            (void)stranger.feed(pair.guest.take(), 64);
-            QVERIFY(!stranger.session.isReady());
+        const auto tryToBegin = [](Pair& pair, const Token& token) {
+            End host(Role::Host, 9, token);
+            host.session.start();
+            for (int i = 0; i < 4; ++i) {
+                (void)pair.guest.feed(host.take(), 64);
+                (void)host.feed(pair.guest.take(), 64);
+            }
+            return host.session.isReady();
+        };
+        // Whoever knows the old one (all siblings have it in their memory) comes first, and later, or not at all.
+        for (const std::vector<unsigned char>& order : {std::vector<unsigned char>{1, 2}, {2, 1}, {3, 2, 3, 1}}) {
+            Pair pair(64, 1, someToken(1), someToken(1));
+            pair.connect();
+            QVERIFY(pair.guest.session.isReady());
+            pair.guest.session.setTokenSource([] { return std::optional(someToken(2)); });
+            for (const unsigned char token : order) {
+                QCOMPARE(tryToBegin(pair, someToken(token)), token == 2);
+            }
         }
     }
     void handshake_guestThatDoesNotKnowTheToken_isSkippedAndThenRefused() {
