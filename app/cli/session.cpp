@@ -3,6 +3,7 @@
 
 #include "client/bus.hpp"
 #include "client/job.hpp"
+#include "client/terminal_text.hpp"
 
 #include <QCoreApplication>
 #include <QEvent>
@@ -10,6 +11,7 @@
 #include <QTimer>
 
 #include <csignal>
+#include <cstdio>
 
 namespace bulkhead::cli {
 namespace {
@@ -84,6 +86,13 @@ client::Outcome<QVariantMap> Session::follow(const QDBusObjectPath& job, const s
     if (signalled && !*end && end->error().code == client::code::kCancelled) {
         return tl::unexpected<client::Failure>(
             client::Failure{client::code::kInterrupted, "cancelled, nothing is left of it", *signalled});
+    }
+    if (*end && style != ProgressStyle::Silent) {
+        // A job that succeeded, but not as one would expect: a domain that had to boot, say.
+        if (const QString note = (*end)->value(QStringLiteral("note")).toString(); !note.isEmpty()) {
+            line.clear();
+            std::fprintf(stderr, "bulkhead: %s\n", client::terminalSafe(note).c_str());
+        }
     }
     return std::move(*end);
 }

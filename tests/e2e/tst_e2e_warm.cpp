@@ -169,12 +169,28 @@ private slots:
         const auto size = file.size();
         QVERIFY(file.resize(size / 2) && file.resize(size));
         file.close();
-        COMPARE_STATUS(cli({"run", "--domain", "one", "--", "cat", "kept"}), 0);
+        const auto booted = cli({"run", "--domain", "one", "--", "cat", "kept"});
+        COMPARE_STATUS(booted, 0);
+        QVERIFY2(booted.error.contains("it did not start from its warm image"), booted.text().constData());
         QCOMPARE(imageFlags(), QList<int>());
         QCOMPARE(imageFolder(), QString());
         QVERIFY(run({"ph-daemon", "log"}).output.contains("did not bring a guest to life"));
         COMPARE_STATUS(cli({"domain", "rm", "--force", "one"}), 0);
         COMPARE_STATUS(cli({"domain", "rm", "--force", "two"}), 0);
+        VERIFY_NO_TRACES();
+    }
+
+    void unasked_anImageIsMadeAfterABoot() {
+        COMPARE_STATUS(run({"ph-daemon", "stop"}), 0);
+        COMPARE_STATUS(run({"ph-daemon", "start", "--warm-images=auto"}), 0);
+        COMPARE_STATUS(cli({"domain", "create", "three"}), 0);
+        COMPARE_STATUS(cli({"domain", "start", "three"}), 0);
+        QCOMPARE(imageFlags(), QList<int>());
+        QTRY_VERIFY_WITH_TIMEOUT(imageFolder().contains("/warm/") && !imageFolder().contains("/.new-"), 120'000);
+        COMPARE_STATUS(cli({"domain", "stop", "three"}), 0);
+        COMPARE_STATUS(cli({"domain", "start", "three"}), 0);
+        QCOMPARE(imageFlags().size(), 1);
+        COMPARE_STATUS(cli({"domain", "rm", "--force", "three"}), 0);
         VERIFY_NO_TRACES();
     }
 };

@@ -203,7 +203,7 @@ Result<InstanceLauncher::Launched> InstanceLauncher::launch(const DomainEntry& d
                 return fail(home.error().in("home disk of domain \"" + domain.record.name + "\""));
             }
         }
-        if (auto begun = begin(plan, job); !begun) {
+        if (auto begun = begin(plan); !begun) {
             return fail(begun.error().in("domain \"" + domain.record.name + "\""));
         }
         if (mayUseImage) {
@@ -234,7 +234,7 @@ Result<InstanceLauncher::Launched> InstanceLauncher::launch(const DomainEntry& d
     }
 }
 
-Status InstanceLauncher::begin(Plan& plan, const JobContext& /*job*/) {
+Status InstanceLauncher::begin(Plan& plan) {
     if (auto chosen = chooseTransport(plan.record); !chosen) {
         return fail(chosen.error().in("channel"));
     }
@@ -385,7 +385,7 @@ Result<InstanceLauncher::ImageSource> InstanceLauncher::bootForImage(const std::
     }
     Plan& plan = *planned;
     plan.isForImage = true;
-    if (auto begun = begin(plan, job); !begun) {
+    if (auto begun = begin(plan); !begun) {
         return fail(begun.error());
     }
     ScopeGuard undoing([&] { [[maybe_unused]] const bool isUndone = undo(plan); });

@@ -83,7 +83,7 @@ private:
     Status chooseTransport(InstanceRecord& record);
     Result<WarmImageKey> keyOf(const Plan& plan);
     /// What comes before the first act: transport, uids, acceleration, and the record of the intent.
-    Status begin(Plan& plan, const JobContext& job);
+    Status begin(Plan& plan);
     /// False: something is left, which is tried again elsewhere.
     bool undo(const Plan& plan);
     /// From a plan to a running instance; a failure is undone.

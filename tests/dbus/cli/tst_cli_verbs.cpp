@@ -136,6 +136,19 @@ private slots:
         QCOMPARE(ended.err, QByteArray("bulkhead: domain work: the disk is full\n"));
     }
 
+    void job_thatSucceedsOtherwiseThanExpected_saysHow() {
+        m_fake->addDomain("work");
+        FakeJob& job = m_fake->prepareJob();
+        m_cli->start({"domain", "start", "work"});
+        QVERIFY(Cli::waitUntil([&] { return job.asked > 0; }));
+        job.description["result"] = QVariantMap{{"warm", false}, {"note", "it did not start from its image"}};
+        job.finish("succeeded");
+        const Ended ended = m_cli->finish();
+        QCOMPARE(ended.code, 0);
+        QCOMPARE(ended.out, QByteArray("Domain work is running.\n"));
+        QCOMPARE(ended.err, QByteArray("bulkhead: it did not start from its image\n"));
+    }
+
     void template_listShow() {
         QVariantMap minimal{{"name", "minimal"}, {"description", "Headless"}, {"built", true},
                             {"version", "abc"},  {"size-on-disk", 1024ULL},   {"packages", QStringList{"apt", "git"}}};
