@@ -33,6 +33,20 @@ class TestTrayDesktops : public QObject {
         return QTest::qWaitFor([&] { return process->state() == QProcess::NotRunning; }, 30'000) ? process->exitCode()
                                                                                                  : -1;
     }
+    /// Asks for the window of this title to be active; whether it is.
+    bool isActive(const QString& title) {
+        const QByteArray window = output("xdotool", {"search", "--onlyvisible", "--name", title}).trimmed();
+        if (window.isEmpty() || window.contains('\n')) {
+            return false;
+        }
+        call("xdotool", {"windowactivate", QString::fromLatin1(window)});
+        return output("xdotool", {"getactivewindow"}).trimmed() == window;
+    }
+    QByteArray output(const QString& program, const QStringList& arguments) {
+        const auto process = start(program, arguments);
+        const bool isOver = QTest::qWaitFor([&] { return process->state() == QProcess::NotRunning; }, 30'000);
+        return isOver ? process->readAllStandardOutput() : QByteArray();
+    }
     static void end(QProcess& process) {
         process.kill();
         process.waitForFinished();
@@ -64,9 +78,8 @@ private slots:
         m_environment.insert("DISPLAY", ":" + QString::fromLatin1(server->readLine()).trimmed());
         const auto manager = start("openbox", {});
         const auto program = start(BULKHEAD_TRAY_PROGRAM, {});
-        QCOMPARE(
-            call("xdotool", {"search", "--sync", "--onlyvisible", "--name", "^Bulkhead$", "windowactivate", "--sync"}),
-            0);
+        // Not with --sync, which waits without an end where the window manager was not there yet to hear it.
+        QTRY_VERIFY_WITH_TIMEOUT(isActive("^Bulkhead$"), 30'000);
         m_fake->prepareJob();
         QCOMPARE(call("xdotool", {"key", "ctrl+k"}), 0);
         QCOMPARE(call("xdotool", {"type", "--delay", "20", "start work"}), 0);
