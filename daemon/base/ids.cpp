@@ -67,6 +67,7 @@ template <class Tag> std::optional<Id<Tag>> Id<Tag>::parseCompact(std::string_vi
 template class Id<DomainTag>;
 template class Id<InstanceTag>;
 template class Id<JobTag>;
+template class Id<SnapshotTag>;
 
 std::string randomUuidText() {
     std::array<std::uint8_t, 16> bytes{};

@@ -32,15 +32,19 @@ private:
 struct DomainTag {};
 struct InstanceTag {};
 struct JobTag {};
+struct SnapshotTag {};
 /// A domain, for as long as it exists.
 using DomainId = Id<DomainTag>;
 /// One start of a domain, from power on to power off. Never used twice.
 using InstanceId = Id<InstanceTag>;
 using JobId = Id<JobTag>;
+/// A node of a domain's lineage. Never used twice.
+using SnapshotId = Id<SnapshotTag>;
 
 extern template class Id<DomainTag>;
 extern template class Id<InstanceTag>;
 extern template class Id<JobTag>;
+extern template class Id<SnapshotTag>;
 
 /// Makes a random version 4 UUID from the kernel's generator. Throws std::system_error if the kernel gives none.
 std::string randomUuidText();

@@ -31,6 +31,7 @@ struct WarmImageKey {
 struct WarmImage {
     WarmImageKey key;
     std::filesystem::path memory;
+    std::string memoryDigest; ///< see MemoryImageRef
     std::filesystem::path devices;
     DiskLayer system;        ///< above the template's root.img
     std::int64_t madeAt = 0; ///< seconds since the epoch

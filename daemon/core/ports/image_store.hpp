@@ -5,6 +5,7 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "core/model/instance.hpp"
+#include "core/model/snapshot.hpp"
 #include "core/model/template.hpp"
 
 #include <functional>
@@ -44,8 +45,12 @@ struct InstancePlan {
     std::string templateVersion;
     /// The domain whose kept home is claimed; none: a fresh home that goes with the instance.
     std::optional<DomainId> keptHome;
-    /// What the system disk lies above, when that is more than the template's root.img.
-    std::optional<DiskLayer> systemBase;
+    /// What the system disk lies above, the topmost first; empty: the template's root.img.
+    Disk systemBase;
+    /// A home that goes with the instance lies above this, instead of an empty file system. Without `keptHome` only.
+    Disk homeBase;
+    /// The memory that the instance will begin with; noted for SnapshotStore::disksOf().
+    std::optional<MemoryImageRef> memory;
     Bytes homeSize = 0;
     uid_t emulatorUid = 0;
     GuestToken token{};

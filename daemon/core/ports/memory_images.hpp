@@ -2,9 +2,12 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "core/model/snapshot.hpp"
 #include "core/model/warm_image.hpp"
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <sys/types.h>
@@ -23,9 +26,31 @@ public:
     /// Pauses the guest and writes the state of its devices to `file`, which must not exist. It stays paused, also
     /// after an error.
     virtual Status pauseAndSave(const InstanceId& id, const std::filesystem::path& file) = 0;
+    /// Lets the emulator write to new layers from now on, all of them or none: what was active becomes the layer below.
+    /// The files are there, empty, and belong to it. For a paused or a running guest. Unavailable when it cannot be
+    /// told whether it happened (libvirtd died in the middle): see activeLayers().
+    struct NewLayers {
+        std::optional<std::filesystem::path> system; ///< vda
+        std::optional<std::filesystem::path> home;   ///< vdb
+    };
+    virtual Status switchLayers(const InstanceId& id, const NewLayers& layers) = 0;
+    /// The files that the emulator itself says it writes to. libvirt may think otherwise after a crash; the emulator is
+    /// right.
+    virtual Result<NewLayers> activeLayers(const InstanceId& id) = 0;
     /// Whatever of this host a picture is bound to besides the machine's description: the emulator's version, and under
     /// KVM the processor. Text for comparing, one line.
     virtual Result<std::string> version(Acceleration acceleration) = 0;
+};
+
+/// One capture of a running guest's memory: made ready while it runs, copied while it stands still, written after. The
+/// destructor takes back what is not finished. Not thread-safe.
+class RunningCapture {
+public:
+    virtual ~RunningCapture() = default;
+    /// Copies the pages that are the emulator's own into a buffer. The guest stands still.
+    virtual Status copy() = 0;
+    /// Drops the pages that are as in the parent, writes the rest to the file; on disk when this returns.
+    virtual Status finish() = 0;
 };
 
 /// Copies guest memory out of an emulator. Blocking, thread-safe.
@@ -33,8 +58,18 @@ class MemoryCapturer {
 public:
     virtual ~MemoryCapturer() = default;
     /// Writes all memory of the paused emulator `pid` to `file`, which must not exist: `size` bytes, pages of zeros as
-    /// holes. On disk when this returns.
-    virtual Status captureWhole(pid_t pid, Bytes size, const std::filesystem::path& file) = 0;
+    /// holes. On disk when this returns. The image's digest (see MemoryImageRef).
+    virtual Result<std::string> captureWhole(pid_t pid, Bytes size, const std::filesystem::path& file) = 0;
+    struct CaptureRequest {
+        pid_t emulator = 0;
+        Bytes memory = 0;                        ///< of the guest
+        std::optional<MemoryImageRef> begunFrom; ///< what the emulator maps; none: the guest has booted
+        std::filesystem::path delta;             ///< must not exist
+    };
+    /// Finds the guest's memory, maps a buffer for it and takes the disk space; the guest runs. NoSpace, LimitExceeded.
+    virtual Result<std::unique_ptr<RunningCapture>> prepare(const CaptureRequest& request) = 0;
+    /// How much memory of the emulator is its own now: what a capture would have to copy at most. Cheap; bytes.
+    virtual Result<Bytes> privateMemory(pid_t emulator) = 0;
 };
 
 /// Warm images on disk, each beside the template version that it belongs to; they go with it. Blocking, thread-safe.
@@ -51,8 +86,12 @@ public:
     /// Makes the parts unchangeable and gives them a place of their own; others of this template, size, acceleration
     /// and transport go, since nothing would begin from them any more. `system`: the layer of the system disk that the
     /// captured guest wrote to, which is copied; nobody may write to it any more.
+    /// `memoryDigest`: of the part `memory`, see MemoryImageRef. Images that `filesInUse` names a file of stay where
+    /// they are, but no start finds them any more; it is asked right before each removal.
+    using FilesInUse = std::function<Result<std::vector<std::filesystem::path>>()>;
     virtual Result<WarmImage> publish(const WarmImageKey& key, const std::filesystem::path& folder,
-                                      const std::filesystem::path& system) = 0;
+                                      const std::filesystem::path& system, const std::string& memoryDigest,
+                                      const FilesInUse& filesInUse) = 0;
     virtual void discard(const std::filesystem::path& folder) = 0;
     /// Out of use: it did not bring a guest to life. Guests that run from it go on; one that has taken its place stays.
     virtual void remove(const WarmImage& image) = 0;
