@@ -119,6 +119,8 @@ public:
     virtual ~EventSink() = default;
     virtual void domainStateChanged(const DomainId& id, DomainState state) = 0;
     virtual void domainsChanged() = 0;
+    /// Nodes of this domain came, went or say something else, or it stands somewhere else in its lineage.
+    virtual void snapshotsChanged(const DomainId& id) = 0;
     virtual void jobProgress(const JobId& id, double fraction) = 0;
     virtual void jobFinished(const JobId& id) = 0;
 };

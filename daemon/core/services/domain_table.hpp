@@ -5,6 +5,7 @@
 #include "base/result.hpp"
 #include "core/model/domain.hpp"
 #include "core/model/instance.hpp"
+#include "core/model/snapshot.hpp"
 #include "core/ports/host.hpp"
 #include "core/ports/repositories.hpp"
 
@@ -26,6 +27,7 @@ struct DomainEntry {
     DomainState state = DomainState::Stopped;
     std::string reason; ///< why it failed or is paused, for people
     std::optional<InstanceRecord> instance;
+    DomainHead head; ///< where it stands in its lineage
     /// Disposables: the bus name of the client that has not started its program yet; the domain goes when it leaves.
     std::string waitingClient;
     /// Disposables: windows carry it and are open (AdoptedGuest::hasWindows).
@@ -60,6 +62,7 @@ public:
     /// For the reconciler: sets what was found.
     void restore(const DomainId& id, DomainState state, const std::string& reason);
     void setInstance(const DomainId& id, std::optional<InstanceRecord> instance);
+    void setHead(const DomainId& id, const DomainHead& head);
     /// Tells that domains have changed.
     void setDefinition(const DomainId& id, DomainDefinition definition);
     /// From now on it can only be removed.

@@ -38,9 +38,19 @@ struct StartResult {
     bool isWarm = false; ///< began from a warm image; false: it booted, or ran already
     std::string note;    ///< for people, when something is to be said of it
 };
+struct SnapshotResult {
+    SnapshotId snapshot;
+    std::uint64_t pauseMs = 0; ///< for so long the guest stood still
+};
+struct RevertResult {
+    DomainId domain;
+    std::optional<SnapshotId> kept; ///< the snapshot of what was there before
+    bool isRunning = false;
+    std::string note; ///< for people, when something is to be said of it
+};
 /// What a job gives back.
-using JobResult =
-    std::variant<std::monostate, DomainId, StartResult, TemplateBuildResult, WarmImageResult, std::vector<Finding>>;
+using JobResult = std::variant<std::monostate, DomainId, StartResult, TemplateBuildResult, WarmImageResult,
+                               SnapshotResult, RevertResult, std::vector<Finding>>;
 
 /// A copy of what a job is at one moment; `error` only when it failed or was cancelled.
 struct JobInfo {

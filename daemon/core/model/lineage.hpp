@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.hpp"
+#include "core/model/snapshot.hpp"
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+/// The rules of the snapshot tree. Pure functions over all records of one owner or of everybody.
+namespace bulkhead::core {
+
+using Lineage = std::vector<SnapshotRecord>;
+
+/// None: there is none of that id that people can see.
+const SnapshotRecord* findPresent(const Lineage& lineage, const SnapshotId& id);
+
+/// The present node and all present ones below it, children after their parents.
+std::vector<SnapshotId> withDescendants(const Lineage& lineage, const SnapshotId& id);
+
+/// What `remove` takes away, parents first. WrongState for a node with children unless `isCascade`; WrongState names
+/// pinned nodes, and nodes in whose memory a domain is to go on.
+Result<std::vector<SnapshotId>> nodesToRemove(const Lineage& lineage, const SnapshotId& id, bool isCascade,
+                                              const std::vector<SnapshotId>& suspendedIn);
+
+/// Removed nodes of which no file is in use any more: no present node and nothing of `inUse` lies in their folders.
+/// `folderOf`: where a node's own files are.
+std::vector<SnapshotId> nodesToErase(const Lineage& lineage, const std::vector<std::filesystem::path>& inUse,
+                                     const std::filesystem::path& snapshots);
+
+/// All files that present nodes need: their layers with those below, and their memory's parents.
+std::vector<std::filesystem::path> filesNeeded(const Lineage& lineage);
+
+/// The nearest present ancestor that can be trusted; none: there is none.
+const SnapshotRecord* lastGood(const Lineage& lineage, const SnapshotId& id);
+
+/// Where a head goes when nodes go: to the nearest ancestor that stays.
+std::optional<SnapshotId> headAfter(const Lineage& lineage, const std::optional<SnapshotId>& head,
+                                    const std::vector<SnapshotId>& removed);
+
+struct RetentionRule {
+    std::size_t mostAutomatic = 20;       ///< per domain, of those that nobody asked for
+    Bytes mostAutomaticBytes = 20 * kGiB; ///< per domain
+};
+/// Reasons that the product gives by itself; all else is the user's and stays.
+bool isAutomatic(const SnapshotRecord& record);
+/// Automatic nodes of the domain that are too many, the oldest first: never pinned ones, never one with children, never
+/// `keep` (heads).
+std::vector<SnapshotId> overRetention(const Lineage& lineage, const DomainId& domain, const RetentionRule& rule,
+                                      const std::vector<SnapshotId>& keep);
+
+} // namespace bulkhead::core

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.hpp"
+#include "core/model/caller.hpp"
+#include "core/model/definition_change.hpp"
+#include "core/model/lineage.hpp"
+#include "core/model/snapshot.hpp"
+#include "core/ports/repositories.hpp"
+#include "core/ports/snapshot_store.hpp"
+#include "core/services/domain_table.hpp"
+#include "core/services/job_service.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bulkhead::core {
+
+class DomainService;
+class LifecycleService;
+class LineageTable;
+class SnapshotTaker;
+
+/// Snapshots as the owners of domains see them: take, list, remove, go back, fork, suspend. Every call checks the
+/// caller; what belongs to others is NotFound. Thread-safe, blocking.
+class SnapshotService {
+public:
+    struct Options {
+        bool isDiskOnly = false; ///< of a running domain; a stopped one has no memory anyway
+        std::string reason;      ///< the user's words; empty: "manual"
+        std::string label;
+    };
+    struct RevertOptions {
+        bool keepsPresent = true; ///< takes a snapshot of what is there now first
+        bool isDiskOnly = false;  ///< leaves the memory of a full node out: the domain boots
+    };
+    struct ForkOptions {
+        std::optional<std::string> label;  ///< none: as the source has it
+        std::optional<std::string> egress; ///< none: as the source has it
+        bool isDiskOnly = false;
+    };
+
+    SnapshotService(SnapshotStore& store, DomainTable& table, DomainService& domains, LifecycleService& lifecycle,
+                    LineageTable& lineage, SnapshotTaker& taker, JobService& jobs);
+
+    /// The job's result: SnapshotResult.
+    Result<JobId> create(const Caller& caller, const DomainId& domain, const Options& options);
+    /// The caller's, the oldest first; also those of domains that are gone. Root: everybody's.
+    Result<std::vector<SnapshotRecord>> list(const Caller& caller);
+    Result<SnapshotRecord> find(const Caller& caller, const SnapshotId& id);
+    Result<SnapshotRecord> setPinned(const Caller& caller, const SnapshotId& id, bool isPinned);
+    Result<SnapshotRecord> setLabel(const Caller& caller, const SnapshotId& id, const std::string& label);
+    /// `isCascade`: with all below it. See nodesToRemove().
+    Result<JobId> remove(const Caller& caller, const SnapshotId& id, bool isCascade);
+    /// Makes the node's domain what it was then. One that runs goes on from there; one that is stopped is suspended in
+    /// the node's memory, or stays stopped. The job's result: RevertResult.
+    Result<JobId> revert(const Caller& caller, const SnapshotId& id, const RevertOptions& options);
+    /// A new domain that begins where the node, or the domain as it is now, stands. It is not started. The job's
+    /// result: its DomainId.
+    Result<JobId> fork(const Caller& caller, const SnapshotId& from, const std::string& name,
+                       const ForkOptions& options);
+    Result<JobId> forkNow(const Caller& caller, const DomainId& from, const std::string& name,
+                          const ForkOptions& options);
+    /// A full snapshot, and the domain is stopped; its next start goes on from there. WrongState unless it runs.
+    Result<JobId> suspend(const Caller& caller, const DomainId& domain);
+    /// Ends the domain at once and goes back to its last snapshot, without keeping what is there now. WrongState when
+    /// there is none.
+    Result<JobId> discard(const Caller& caller, const DomainId& domain);
+
+private:
+    Result<DomainEntry> owned(const Caller& caller, const DomainId& domain);
+    Result<SnapshotRecord> usable(const SnapshotId& id);
+    Result<JobResult> runCreate(const DomainId& domain, const Options& options, const JobContext& job);
+    Result<JobResult> runRevert(const SnapshotId& id, const RevertOptions& options, const JobContext& job);
+    Result<JobResult> runFork(const Caller& caller, const SnapshotId& from, const std::string& name,
+                              const ForkOptions& options, const JobContext& job);
+    Result<JobResult> runSuspend(const DomainId& domain, const JobContext& job);
+    Status removeNodes(const std::vector<SnapshotId>& nodes);
+
+    SnapshotStore& m_store;
+    DomainTable& m_table;
+    DomainService& m_domains;
+    LifecycleService& m_lifecycle;
+    LineageTable& m_lineage;
+    SnapshotTaker& m_taker;
+    JobService& m_jobs;
+};
+
+} // namespace bulkhead::core
