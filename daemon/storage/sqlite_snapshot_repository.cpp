@@ -173,13 +173,12 @@ Result<std::vector<core::SnapshotRecord>> SqliteSnapshotRepository::all() {
 
 Status SqliteSnapshotRepository::setHead(const DomainId& domain, const core::DomainHead& head) {
     return m_database.write([&](Connection& connection) -> Status {
-        const auto changed =
-            connection.change("INSERT INTO heads (domain, node, suspended) VALUES (?, ?, ?) "
-                              "ON CONFLICT (domain) DO UPDATE SET node = excluded.node, suspended = excluded.suspended",
-                              {domain.text(), head.node ? head.node->text() : std::string(),
-                               std::int64_t{head.isSuspended ? 1 : 0}});
-        return changed ? Status() : Status(fail(changed.error().in("cannot record where domain " + domain.text() +
-                                                                    " stands")));
+        const auto changed = connection.change(
+            "INSERT INTO heads (domain, node, suspended) VALUES (?, ?, ?) "
+            "ON CONFLICT (domain) DO UPDATE SET node = excluded.node, suspended = excluded.suspended",
+            {domain.text(), head.node ? head.node->text() : std::string(), std::int64_t{head.isSuspended ? 1 : 0}});
+        return changed ? Status()
+                       : Status(fail(changed.error().in("cannot record where domain " + domain.text() + " stands")));
     });
 }
 

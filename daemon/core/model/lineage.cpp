@@ -72,9 +72,9 @@ Result<std::vector<SnapshotId>> nodesToRemove(const Lineage& lineage, const Snap
     }
     for (const SnapshotId& node : nodes) {
         if (findPresent(lineage, node)->isPinned) {
-            return fail(ErrorCode::WrongState,
-                        "snapshot " + shortId(node) + " is pinned; unpin it first: bulkhead snapshot unpin " +
-                            shortId(node));
+            return fail(ErrorCode::WrongState, "snapshot " + shortId(node) +
+                                                   " is pinned; unpin it first: bulkhead snapshot unpin " +
+                                                   shortId(node));
         }
         if (contains(suspendedIn, node)) {
             return fail(ErrorCode::WrongState, "a domain is suspended in snapshot " + shortId(node) +

@@ -25,9 +25,8 @@ std::string shortId(const SnapshotId& id) {
 Status checkSnapshotText(std::string_view what, std::string_view text) {
     constexpr std::size_t kMost = 200;
     if (text.size() > kMost) {
-        return fail(ErrorCode::InvalidArgument,
-                    std::string(what) + ": at most " + std::to_string(kMost) + " bytes, not " +
-                        std::to_string(text.size()));
+        return fail(ErrorCode::InvalidArgument, std::string(what) + ": at most " + std::to_string(kMost) +
+                                                    " bytes, not " + std::to_string(text.size()));
     }
     // What escaping would change cannot be shown in a terminal as it is.
     if (cleanUntrusted(text, 4 * kMost) != text) {

@@ -97,6 +97,11 @@ Status LineageTable::abandon(const SnapshotId& id) {
         return {};
     }
     found->phase = SnapshotRecord::Phase::Removed;
+    // It has a manifest if it was as good as done.
+    if (auto said = m_ports.store.update(*found); !said && said.error().code != ErrorCode::NotFound) {
+        log::warning("the manifest of a snapshot that was given up cannot be changed",
+                     {{"SNAPSHOT", id.text()}, {"ERROR", said.error().message}});
+    }
     return keep(*found).and_then([&] { return collect(); });
 }
 
@@ -119,13 +124,6 @@ Status LineageTable::collect() {
         }
         const std::lock_guard change(m_mutex);
         std::erase_if(m_lineage, [&](const SnapshotRecord& record) { return record.id == id; });
-    }
-    if (first) {
-        first = m_ports.store.keepImages([&] {
-            auto files = filesNeeded(all());
-            files.insert(files.end(), inUse->begin(), inUse->end());
-            return files;
-        }());
     }
     return first;
 }

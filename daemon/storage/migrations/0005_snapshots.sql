@@ -43,3 +43,7 @@ CREATE TABLE heads (
     node      TEXT    NOT NULL DEFAULT '',
     suspended INTEGER NOT NULL DEFAULT 0 CHECK (suspended IN (0, 1))
 ) STRICT;
+
+-- What a memory image of the instance is bound to. Instances of before: a snapshot of them has no memory.
+ALTER TABLE instances ADD COLUMN memory INTEGER NOT NULL DEFAULT 0 CHECK (memory >= 0);
+ALTER TABLE instances ADD COLUMN vcpus INTEGER NOT NULL DEFAULT 1 CHECK (vcpus > 0);
