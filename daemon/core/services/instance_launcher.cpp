@@ -59,6 +59,7 @@ struct InstanceLauncher::Plan {
     std::filesystem::path kernel;
     std::filesystem::path initrd;
     std::optional<DomainId> keptHome;
+    std::string hostname; ///< what the guest calls itself; empty: as its template says
     /// What it begins in instead of booting.
     struct Memory {
         std::filesystem::path image;
@@ -206,6 +207,7 @@ Result<InstanceLauncher::Plan> InstanceLauncher::planFor(const DomainEntry& doma
         return planned;
     }
     planned->record.domain = domain.record.id;
+    planned->hostname = domain.record.name;
     planned->keptHome = keptHomeOf(domain);
     planned->files.keptHome = planned->keptHome;
     if (wish.node) {
@@ -292,7 +294,7 @@ void InstanceLauncher::useMemory(Plan& plan, const Wish& wish, Launched& launche
     if (plan.warm) {
         plan.memory = Plan::Memory{plan.warm->memory, plan.warm->devices, false};
         plan.files.memory = MemoryImageRef{plan.warm->memory, plan.warm->memoryDigest};
-        plan.files.systemBase = plan.warm->system;
+        plan.files.systemBase = {{plan.warm->system, {plan.kernel.parent_path() / "root.img", DiskFormat::Raw}}};
     }
 }
 
@@ -431,6 +433,7 @@ Status InstanceLauncher::openLink(const Plan& plan, const Started& started, std:
     link.cid = plan.record.cid;
     link.token = plan.files.token;
     link.channelUid = UidLeases::channelUid(plan.record.uidSlot);
+    link.hostname = plan.hostname;
     auto opened = m_ports.links.open(link, timeout, job.cancelToken());
     if (!opened && !m_monitor.isAlive(plan.record.id)) {
         return fail(ErrorCode::GuestFailure, "the emulator ended before the guest's agent answered");

@@ -252,14 +252,10 @@ Status LifecycleService::endInstance(const DomainEntry& entry, StopOptions optio
                 return dropped;
             }
         }
-        switch (entry.state) {
-        case DomainState::Failed:
+        if (entry.state == DomainState::Failed) {
             return m_table.apply(id, DomainEvent::FailureDismissed);
-        case DomainState::Suspended:
-            return m_table.apply(id, DomainEvent::MemoryDropped);
-        default:
-            return {};
         }
+        return entry.state == DomainState::Suspended ? m_table.apply(id, DomainEvent::MemoryDropped) : Status{};
     }
     const InstanceRecord instance = *entry.instance;
     // The intent first: a daemon that dies now goes on with it at its next start. But a full disk must not keep

@@ -105,6 +105,14 @@ Status LineageTable::abandon(const SnapshotId& id) {
     return keep(*found).and_then([&] { return collect(); });
 }
 
+Result<std::vector<std::filesystem::path>> LineageTable::filesInUse() const {
+    return m_ports.store.filesInUse().map([&](std::vector<std::filesystem::path>&& files) {
+        const auto needed = filesNeeded(all());
+        files.insert(files.end(), needed.begin(), needed.end());
+        return files;
+    });
+}
+
 Status LineageTable::collect() {
     const std::lock_guard lock(m_collecting);
     // Asked before the lineage is: what is begun after that has its record already.

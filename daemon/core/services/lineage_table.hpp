@@ -43,6 +43,8 @@ public:
     Status remove(const std::vector<SnapshotId>& nodes);
     /// Forgets a node that never became one; its files go unless something lies above them.
     Status abandon(const SnapshotId& id);
+    /// All files that nodes or running instances need.
+    Result<std::vector<std::filesystem::path>> filesInUse() const;
     /// Erases the files of removed nodes that nothing lies above any more.
     Status collect();
 

@@ -296,14 +296,12 @@ void Reconciler::settleSnapshots(Report& report) {
     } else {
         report.problems.push_back(onDisk.error());
     }
-    auto needed = filesNeeded(lineage);
-    const auto inUse = m_ports.snapshotStore.filesInUse();
-    if (!inUse) {
-        report.problems.push_back(inUse.error());
+    const auto needed = m_lineage.filesInUse();
+    if (!needed) {
+        report.problems.push_back(needed.error());
         return;
     }
-    needed.insert(needed.end(), inUse->begin(), inUse->end());
-    if (auto kept = m_ports.snapshotStore.keepImages(needed); !kept) {
+    if (auto kept = m_ports.snapshotStore.keepImages(*needed); !kept) {
         report.problems.push_back(kept.error());
     }
 }
