@@ -8,6 +8,7 @@
 #include "core/services/domain_service.hpp"
 #include "core/services/job_service.hpp"
 #include "core/services/lifecycle_service.hpp"
+#include "core/services/snapshot_service.hpp"
 #include "core/services/template_service.hpp"
 #include "core/services/warm_image_service.hpp"
 #include "core/services/worker_pool.hpp"
@@ -60,6 +61,7 @@ struct BusContext {
     core::LifecycleService& lifecycle;
     core::TemplateService& templates;
     core::WarmImageService& warmImages;
+    core::SnapshotService& snapshots;
     core::DoctorService& doctor;
     core::JobService& jobs;
     /// Makes the objects on the bus agree with domains and jobs; called before a reply that may name a new one.

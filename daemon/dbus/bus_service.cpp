@@ -2,6 +2,7 @@
 #include "dbus/bus_service.hpp"
 
 #include "base/log.hpp"
+#include "dbus/describe.hpp"
 #include "dbus/domain_object.hpp"
 #include "dbus/job_object.hpp"
 #include "dbus/manager_object.hpp"
@@ -33,6 +34,9 @@ void BusEvents::domainStateChanged(const DomainId& id, core::DomainState state) 
 }
 void BusEvents::domainsChanged() {
     tell([](BusService& service) { service.emitDomainsChanged(); });
+}
+void BusEvents::snapshotsChanged(const DomainId& id) {
+    tell([id](BusService& service) { service.emitSnapshotsChanged(id); });
 }
 void BusEvents::jobProgress(const JobId& id, double fraction) {
     tell([id, fraction](BusService& service) { service.emitJobProgress(id, fraction); });
@@ -98,6 +102,10 @@ void BusService::emitStateChanged(const DomainId& id, core::DomainState state) {
 void BusService::emitDomainsChanged() {
     syncObjects();
     m_manager->emitDomainsChanged();
+}
+
+void BusService::emitSnapshotsChanged(const DomainId& id) {
+    m_manager->emitSnapshotsChanged(domainPath(id)); // also of a domain that is gone
 }
 
 void BusService::emitJobProgress(const JobId& id, double fraction) {

@@ -27,6 +27,7 @@ public:
 
     void domainStateChanged(const DomainId& id, core::DomainState state) override;
     void domainsChanged() override;
+    void snapshotsChanged(const DomainId& id) override;
     void jobProgress(const JobId& id, double fraction) override;
     void jobFinished(const JobId& id) override;
 
@@ -50,6 +51,7 @@ public:
     void syncObjects();
     void emitStateChanged(const DomainId& id, core::DomainState state);
     void emitDomainsChanged();
+    void emitSnapshotsChanged(const DomainId& id);
     void emitJobProgress(const JobId& id, double fraction);
     void emitJobFinished(const JobId& id);
 

@@ -31,6 +31,14 @@ Options describeResult(const core::JobResult& result) {
     } else if (const auto* built = std::get_if<core::TemplateBuildResult>(&result)) {
         described.emplace("version", text(built->version));
         described.emplace("built", built->built);
+    } else if (const auto* taken = std::get_if<core::SnapshotResult>(&result)) {
+        described.emplace("snapshot", text(taken->snapshot.text()));
+        described.emplace("pause-ms", std::uint64_t{taken->pauseMs});
+    } else if (const auto* reverted = std::get_if<core::RevertResult>(&result)) {
+        described.emplace("domain", domainPath(reverted->domain));
+        described.emplace("kept", text(reverted->kept ? reverted->kept->text() : std::string()));
+        described.emplace("running", reverted->isRunning);
+        described.emplace("note", text(reverted->note));
     } else if (const auto* findings = std::get_if<std::vector<core::Finding>>(&result)) {
         std::vector<Options> list;
         for (const auto& finding : *findings) {
@@ -85,7 +93,9 @@ Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs,
                       {"file", text(definition.file)},
                       {"managed", sdbus::Variant(definition.isManaged)},
                       {"restart-needed", sdbus::Variant(entry.isRestartNeeded())},
-                      {"execs", sdbus::Variant(std::uint32_t{runningExecs})}};
+                      {"execs", sdbus::Variant(std::uint32_t{runningExecs})},
+                      {"head", text(entry.head.node ? entry.head.node->text() : std::string())},
+                      {"suspended", sdbus::Variant(entry.head.isSuspended)}};
     if (definition.homeSize) {
         described.emplace("home-size", std::uint64_t{*definition.homeSize});
     }
@@ -132,6 +142,23 @@ Options describeTemplate(const core::TemplateInfo& info, bool isFull) {
         }
     }
     return described;
+}
+
+Options describeSnapshot(const core::SnapshotRecord& record) {
+    return {{"id", text(record.id.text())},
+            {"parent", text(record.parent ? record.parent->text() : std::string())},
+            {"domain", sdbus::Variant(domainPath(record.domain))},
+            {"domain-name", text(record.domainName)},
+            {"kind", text(nameOf(record.kind))},
+            {"created-at", sdbus::Variant(std::int64_t{record.createdAt})},
+            {"reason", text(record.reason)},
+            {"label", text(record.label)},
+            {"pinned", sdbus::Variant(record.isPinned)},
+            {"suspect", text(record.suspect)},
+            {"template", text(record.templateName)},
+            {"template-version", text(record.templateVersion)},
+            {"size", text(record.size)},
+            {"size-on-disk", sdbus::Variant(std::uint64_t{record.sizeOnDisk})}};
 }
 
 Options describeJob(const core::JobInfo& info) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/model/snapshot.hpp"
 #include "core/model/warm_image.hpp"
 #include "core/services/domain_table.hpp"
 #include "core/services/job_service.hpp"
@@ -24,6 +25,7 @@ Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs,
 Options describeTemplate(const core::TemplateInfo& info, bool isFull);
 /// For DescribeTemplate.
 Options describeTemplate(const core::TemplateInfo& info, const std::vector<core::WarmImage>& images);
+Options describeSnapshot(const core::SnapshotRecord& record);
 Options describeJob(const core::JobInfo& info);
 Options describeStatus(const core::GuestStatus& status);
 

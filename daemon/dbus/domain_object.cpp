@@ -4,6 +4,7 @@
 #include "core/model/exec_check.hpp"
 #include "dbus/describe.hpp"
 #include "dbus/interfaces/exec_stream.hpp"
+#include "dbus/snapshot_options.hpp"
 
 namespace bulkhead::dbus {
 namespace {
@@ -95,10 +96,49 @@ void DomainObject::Stop(sdbus::Result<sdbus::ObjectPath>&& result, Options optio
     wanted.force = reader.flag("force");
     wanted.grace = std::chrono::milliseconds(
         reader.number("grace", static_cast<std::uint64_t>(wanted.grace.count()), kLongestGraceMs));
+    const bool isDiscard = reader.flag("discard");
     finishReading(reader);
     m_context.answer(
         caller, std::move(result),
-        [&context = m_context, caller, id = m_id, wanted] { return context.lifecycle.stop(caller, id, wanted); },
+        [&context = m_context, caller, id = m_id, wanted, isDiscard] {
+            return isDiscard ? context.snapshots.discard(caller, id) : context.lifecycle.stop(caller, id, wanted);
+        },
+        kSendJobPath);
+}
+
+void DomainObject::Snapshot(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {
+    const auto caller = admit("Snapshot");
+    const auto wanted = takeOptionsFrom(options);
+    if (!wanted) {
+        throwError(wanted.error());
+    }
+    m_context.answer(
+        caller, std::move(result),
+        [&context = m_context, caller, id = m_id, wanted = *wanted] {
+            return context.snapshots.create(caller, id, wanted);
+        },
+        kSendJobPath);
+}
+
+void DomainObject::Suspend(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {
+    const auto caller = admit("Suspend");
+    finishReading(OptionReader(options));
+    m_context.answer(
+        caller, std::move(result),
+        [&context = m_context, caller, id = m_id] { return context.snapshots.suspend(caller, id); }, kSendJobPath);
+}
+
+void DomainObject::Fork(sdbus::Result<sdbus::ObjectPath>&& result, std::string name, Options options) {
+    const auto caller = admit("Fork");
+    const auto wanted = forkOptionsFrom(options);
+    if (!wanted) {
+        throwError(wanted.error());
+    }
+    m_context.answer(
+        caller, std::move(result),
+        [&context = m_context, caller, id = m_id, name, wanted = *wanted] {
+            return context.snapshots.forkNow(caller, id, name, wanted);
+        },
         kSendJobPath);
 }
 

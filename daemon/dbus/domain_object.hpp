@@ -24,6 +24,9 @@ private:
     void SetDefinition(sdbus::Result<Options>&& result, Options changes) override;
     void Start(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
     void Stop(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
+    void Snapshot(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
+    void Suspend(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
+    void Fork(sdbus::Result<sdbus::ObjectPath>&& result, std::string name, Options options) override;
     void Remove(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
     void Exec(sdbus::Result<std::uint64_t, sdbus::UnixFd, sdbus::UnixFd, sdbus::UnixFd, sdbus::UnixFd>&& result,
               std::vector<std::string> argv, Options options) override;

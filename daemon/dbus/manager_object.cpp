@@ -3,12 +3,20 @@
 
 #include "base/version.hpp"
 #include "dbus/describe.hpp"
+#include "dbus/snapshot_options.hpp"
 
 namespace bulkhead::dbus {
 namespace {
 
 const auto kSendDomainPath = [](const auto& reply, const DomainId& id) { reply.returnResults(domainPath(id)); };
 const auto kSendJobPath = [](const auto& reply, const JobId& id) { reply.returnResults(jobPath(id)); };
+
+template <class T> T valueOrThrow(Result<T> result) {
+    if (!result) {
+        throwError(result.error());
+    }
+    return std::move(*result);
+}
 
 } // namespace
 
@@ -33,10 +41,11 @@ Options ManagerObject::Describe() {
     admit("Describe");
     const auto outcome = m_acceleration.remembered();
     const std::string acceleration = outcome.isKnown ? std::string(nameOf(outcome.acceleration)) : "unknown";
-    return {{"version", sdbus::Variant(std::string(kVersion))},
-            {"features", sdbus::Variant(std::vector<std::string>{"run", "domains", "templates", "doctor"})},
-            {"acceleration", sdbus::Variant(acceleration)},
-            {"acceleration-reason", sdbus::Variant(outcome.reason)}};
+    return {
+        {"version", sdbus::Variant(std::string(kVersion))},
+        {"features", sdbus::Variant(std::vector<std::string>{"run", "domains", "templates", "snapshots", "doctor"})},
+        {"acceleration", sdbus::Variant(acceleration)},
+        {"acceleration-reason", sdbus::Variant(outcome.reason)}};
 }
 
 void ManagerObject::ListDomains(sdbus::Result<Paths>&& result, Options options) {
@@ -115,6 +124,79 @@ void ManagerObject::StartDisposable(sdbus::Result<sdbus::ObjectPath>&& result, O
                 m_context.lifecycle.onClientLeft(caller.busName);
             }
         });
+}
+
+void ManagerObject::ListSnapshots(sdbus::Result<std::vector<Options>>&& result) {
+    const auto caller = admit("ListSnapshots");
+    m_context.answer(
+        caller, std::move(result),
+        [this, caller]() -> Result<std::vector<Options>> {
+            const auto records = m_context.snapshots.list(caller);
+            if (!records) {
+                return fail(records.error());
+            }
+            std::vector<Options> described;
+            for (const auto& record : *records) {
+                described.push_back(describeSnapshot(record));
+            }
+            return described;
+        },
+        [](const auto& reply, const std::vector<Options>& list) { reply.returnResults(list); });
+}
+
+void ManagerObject::SetSnapshot(sdbus::Result<Options>&& result, std::string id, Options changes) {
+    const auto caller = admit("SetSnapshot");
+    const auto snapshot = valueOrThrow(snapshotIdFrom(id));
+    const auto wanted = valueOrThrow(snapshotChangesFrom(changes));
+    m_context.answer(
+        caller, std::move(result),
+        [this, caller, snapshot, wanted]() -> Result<Options> {
+            auto record = m_context.snapshots.find(caller, snapshot);
+            // The label first: it is what may be refused, and then nothing has changed.
+            if (record && wanted.label) {
+                record = m_context.snapshots.setLabel(caller, snapshot, *wanted.label);
+            }
+            if (record && wanted.isPinned) {
+                record = m_context.snapshots.setPinned(caller, snapshot, *wanted.isPinned);
+            }
+            return record.map(describeSnapshot);
+        },
+        [](const auto& reply, const Options& description) { reply.returnResults(description); });
+}
+
+void ManagerObject::RemoveSnapshot(sdbus::Result<sdbus::ObjectPath>&& result, std::string id, Options options) {
+    const auto caller = admit("RemoveSnapshot");
+    const auto snapshot = valueOrThrow(snapshotIdFrom(id));
+    OptionReader reader(options);
+    const bool isCascade = reader.flag("cascade");
+    if (auto read = reader.finish(); !read) {
+        throwError(read.error());
+    }
+    m_context.answer(
+        caller, std::move(result),
+        [this, caller, snapshot, isCascade] { return m_context.snapshots.remove(caller, snapshot, isCascade); },
+        kSendJobPath);
+}
+
+void ManagerObject::Revert(sdbus::Result<sdbus::ObjectPath>&& result, std::string id, Options options) {
+    const auto caller = admit("Revert");
+    const auto snapshot = valueOrThrow(snapshotIdFrom(id));
+    const auto wanted = valueOrThrow(revertOptionsFrom(options));
+    m_context.answer(
+        caller, std::move(result),
+        [this, caller, snapshot, wanted] { return m_context.snapshots.revert(caller, snapshot, wanted); },
+        kSendJobPath);
+}
+
+void ManagerObject::ForkSnapshot(sdbus::Result<sdbus::ObjectPath>&& result, std::string id, std::string name,
+                                 Options options) {
+    const auto caller = admit("ForkSnapshot");
+    const auto snapshot = valueOrThrow(snapshotIdFrom(id));
+    const auto wanted = valueOrThrow(forkOptionsFrom(options));
+    m_context.answer(
+        caller, std::move(result),
+        [this, caller, snapshot, name, wanted] { return m_context.snapshots.fork(caller, snapshot, name, wanted); },
+        kSendJobPath);
 }
 
 void ManagerObject::ListTemplates(sdbus::Result<std::vector<Options>>&& result) {

@@ -26,6 +26,12 @@ private:
     void FindDomain(sdbus::Result<sdbus::ObjectPath>&& result, std::string name) override;
     void CreateDomain(sdbus::Result<sdbus::ObjectPath>&& result, std::string name, Options options) override;
     void StartDisposable(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
+    void ListSnapshots(sdbus::Result<std::vector<Options>>&& result) override;
+    void SetSnapshot(sdbus::Result<Options>&& result, std::string id, Options changes) override;
+    void RemoveSnapshot(sdbus::Result<sdbus::ObjectPath>&& result, std::string id, Options options) override;
+    void Revert(sdbus::Result<sdbus::ObjectPath>&& result, std::string id, Options options) override;
+    void ForkSnapshot(sdbus::Result<sdbus::ObjectPath>&& result, std::string id, std::string name,
+                      Options options) override;
     void ListTemplates(sdbus::Result<std::vector<Options>>&& result) override;
     void DescribeTemplate(sdbus::Result<Options>&& result, std::string name) override;
     void MakeWarmImage(sdbus::Result<sdbus::ObjectPath>&& result, std::string name, Options options) override;

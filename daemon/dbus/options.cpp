@@ -20,22 +20,30 @@ void OptionReader::complain(const std::string& key, const std::string& wanted) {
     }
 }
 
-std::string OptionReader::text(const std::string& key, const std::string& fallback) {
+std::optional<std::string> OptionReader::textIfGiven(const std::string& key) {
     const auto* value = take(key);
     if (value == nullptr) {
-        return fallback;
+        return std::nullopt;
     }
     if (!value->containsValueOfType<std::string>()) {
         complain(key, "a text");
-        return fallback;
+        return std::nullopt;
     }
     return value->get<std::string>();
 }
 
-bool OptionReader::flag(const std::string& key) {
+std::string OptionReader::text(const std::string& key, const std::string& fallback) {
+    return textIfGiven(key).value_or(fallback);
+}
+
+bool OptionReader::flag(const std::string& key, bool fallback) {
+    return flagIfGiven(key).value_or(fallback);
+}
+
+std::optional<bool> OptionReader::flagIfGiven(const std::string& key) {
     const auto* value = take(key);
     if (value == nullptr) {
-        return false;
+        return std::nullopt;
     }
     if (value->containsValueOfType<bool>()) {
         return value->get<bool>();
@@ -47,7 +55,7 @@ bool OptionReader::flag(const std::string& key) {
         }
     }
     complain(key, "true or false");
-    return false;
+    return std::nullopt;
 }
 
 std::uint64_t OptionReader::number(const std::string& key, std::uint64_t fallback, std::uint64_t largest) {

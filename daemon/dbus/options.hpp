@@ -25,7 +25,10 @@ public:
         : m_options(options) {}
 
     std::string text(const std::string& key, const std::string& fallback = {});
-    bool flag(const std::string& key);
+    /// None: the key is not there.
+    std::optional<std::string> textIfGiven(const std::string& key);
+    bool flag(const std::string& key, bool fallback = false);
+    std::optional<bool> flagIfGiven(const std::string& key);
     std::uint64_t number(const std::string& key, std::uint64_t fallback, std::uint64_t largest);
     std::optional<Bytes> bytes(const std::string& key);
     std::vector<std::string> list(const std::string& key);

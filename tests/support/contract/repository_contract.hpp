@@ -38,6 +38,8 @@ inline core::InstanceRecord sampleInstance(const DomainId& domain, unsigned slot
     record.transport = core::Transport::Vsock;
     record.cid = 1'900'000'000U + slot;
     record.heads = 16;
+    record.memory = 512 * kMiB;
+    record.vcpus = 3;
     record.startedAt = 1'700'000'001;
     return record;
 }
