@@ -86,6 +86,25 @@ void LayerFiles::removeUnused(const DomainId& domain) const {
     }
 }
 
+Status LayerFiles::shareFrozen(const core::Disk& disk) const {
+    const Access wanted = m_layout.sharedFile();
+    for (std::size_t i = 1; i < disk.layers.size(); ++i) {
+        const std::filesystem::path& file = disk.layers[i].path;
+        const auto facts = factsOf(file);
+        if (!facts) {
+            return fail(facts.error().in("a disk's layer"));
+        }
+        if (file.parent_path().parent_path() != m_layout.snapshots() ||
+            (facts->uid == wanted.uid && facts->gid == wanted.gid && facts->mode == wanted.mode)) {
+            continue;
+        }
+        if (auto given = setAccessOfLayer(file, wanted); !given) {
+            return given;
+        }
+    }
+    return {};
+}
+
 Result<core::SnapshotStore::InstanceDisks> LayerFiles::disksOf(const InstanceId& instance) const {
     const std::filesystem::path file = m_layout.instance(instance) / kInstanceDisksName;
     const auto text = readSmallFile(file, kMostManifest);
