@@ -236,10 +236,30 @@ Result<core::InstanceFiles> FileInstanceStore::prepareInstance(const core::Insta
     return files;
 }
 
+/// When it is unknown what is active: whatever does not belong to root already.
+Status FileInstanceStore::releaseAllOf(const DomainId& domain, const Error& why) const {
+    log::warning("a home is taken back although it is damaged", {{"DOMAIN", domain.text()}, {"ERROR", why.message}});
+    const std::filesystem::path folder = m_layout.homeFolder(domain);
+    const auto names = listFolder(folder);
+    if (!names) {
+        return fail(names.error());
+    }
+    for (const std::string& name : *names) {
+        const auto facts = factsOf(folder / name);
+        if (!facts || facts->uid == m_layout.privateFile().uid) {
+            continue;
+        }
+        if (auto taken = setAccessOfLayer(folder / name, m_layout.privateFile()); !taken) {
+            return taken;
+        }
+    }
+    return {};
+}
+
 Status FileInstanceStore::releaseHome(const DomainId& domain) const {
     const auto home = m_layers.home(domain);
     if (!home) {
-        return home.error().code == ErrorCode::NotFound ? Status{} : fail(home.error());
+        return home.error().code == ErrorCode::NotFound ? Status{} : releaseAllOf(domain, home.error());
     }
     const Status released = setAccessOfLayer(home->layers.front().path, m_layout.privateFile());
     if (!released) {

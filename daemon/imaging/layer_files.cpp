@@ -58,7 +58,8 @@ Result<core::Disk> LayerFiles::home(const DomainId& domain) const {
     if (isPlain && isThere(m_layout.homeImage(domain))) {
         return plain;
     }
-    return fail(manifest.error().in("it is unknown which layers the home disk of domain " + domain.text() + " has"));
+    return fail(ErrorCode::HostFailure, "it is unknown which layers the home disk of domain " + domain.text() +
+                                            " has: " + manifest.error().message);
 }
 
 Status LayerFiles::replaceHome(const DomainId& domain, const HomeManifest& manifest) const {
