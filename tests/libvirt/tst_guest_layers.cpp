@@ -46,18 +46,11 @@ class TestGuestLayers : public QObject {
 
 private slots:
     void initTestCase() {
-        if (::getenv("BULKHEAD_PRIVATE_HOST") == nullptr || ::geteuid() != 0) {
-            QSKIP("runs in a private host only: tests/support/host/private_host");
-        }
+        QVERIFY2(::getenv("BULKHEAD_PRIVATE_HOST") != nullptr, "run it by tests/support/host/private_host");
         const fs::path library = fs::path(BULKHEAD_LIBRARIES) / "libbulkhead-readonly.so";
         const fs::path helper = fs::path(BULKHEAD_PROGRAMS) / "bulkhead-memcap";
-        if (!fs::exists(library) || !fs::exists(helper)) {
-            QSKIP("nothing is installed here");
-        }
         const auto installedTemplate = m_templates.find("minimal");
-        if (!installedTemplate) {
-            QSKIP("needs the template minimal");
-        }
+        QVERIFY2(installedTemplate, installedTemplate ? "" : installedTemplate.error().message.c_str());
         m_template = *installedTemplate;
         hypervisor::LibvirtHypervisorOptions options;
         options.readonlyPreload = library;
