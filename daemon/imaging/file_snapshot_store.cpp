@@ -45,6 +45,21 @@ std::optional<std::filesystem::path> otherName(const std::filesystem::path& file
     return std::nullopt;
 }
 
+/// What is noted of a disk, made to agree with the file that its emulator writes to: that, or the one right below.
+Result<core::Disk> settled(const core::Disk& noted, const std::optional<std::filesystem::path>& active) {
+    if (!active || noted.layers.empty() || noted.layers.front().path == *active) {
+        return noted;
+    }
+    const auto below = noted.layers.size() > 1 ? factsOf(noted.layers[1].path) : Result<FileFacts>();
+    const auto facts = factsOf(*active);
+    if (!below || !facts || below->inode != facts->inode) {
+        return fail(ErrorCode::HostFailure, "an emulator writes to " + active->string() + ", which is not noted");
+    }
+    core::Disk disk = noted;
+    disk.layers.erase(disk.layers.begin());
+    return withFirst(std::move(disk), *active);
+}
+
 std::int64_t secondsNow() {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     return std::chrono::duration_cast<std::chrono::seconds>(now).count();
@@ -265,6 +280,7 @@ Status FileSnapshotStore::update(const core::SnapshotRecord& record) {
         return fail(manifest.error());
     }
     manifest->record.phase = record.phase;
+    manifest->record.parent = record.parent;
     manifest->record.label = record.label;
     manifest->record.isPinned = record.isPinned;
     manifest->record.suspect = record.suspect;
@@ -470,6 +486,36 @@ Result<std::vector<std::filesystem::path>> FileSnapshotStore::filesInUse() {
     std::sort(files.begin(), files.end());
     files.erase(std::unique(files.begin(), files.end()), files.end());
     return files;
+}
+
+Status FileSnapshotStore::settle(const InstanceId& instance, const std::optional<DomainId>& keptHome,
+                                 const core::Machines::NewLayers& active) {
+    auto disks = m_layers.disksOf(instance);
+    if (!disks) {
+        // NotFound: from before there were snapshots, so nothing was noted that could be wrong.
+        return disks.error().code == ErrorCode::NotFound ? Status{} : Status(fail(disks.error()));
+    }
+    const auto system = settled(disks->system, active.system);
+    const auto home = settled(disks->home, active.home);
+    if (!system || !home) {
+        return fail(!system ? system.error() : home.error());
+    }
+    if (*system == disks->system && *home == disks->home) {
+        return {};
+    }
+    log::notice("a snapshot was interrupted before its emulator wrote to new layers; they are dropped",
+                {{"INSTANCE", instance.text()}});
+    disks->system = *system;
+    disks->home = *home;
+    if (auto noted = m_layers.noteDisks(instance, *disks); !noted || !keptHome) {
+        return noted;
+    }
+    auto manifest = m_layers.homeManifest(*keptHome);
+    if (!manifest) {
+        return fail(manifest.error());
+    }
+    manifest->disk = *home;
+    return m_layers.replaceHome(*keptHome, *manifest);
 }
 
 Result<core::MemoryImageRef> FileSnapshotStore::compose(const SnapshotManifest& manifest) const {

@@ -55,6 +55,9 @@ public:
     Result<std::vector<std::filesystem::path>> filesInUse() override;
     Result<InstanceDisks> disksOf(const InstanceId& instance) override { return m_layers.disksOf(instance); }
 
+    Status settle(const InstanceId& instance, const std::optional<DomainId>& keptHome,
+                  const core::Machines::NewLayers& active) override;
+
     Result<core::MemoryImageRef> memoryImage(const core::SnapshotRecord& record) override;
     std::optional<core::DamagedPart> findDamage(const core::SnapshotRecord& record) override {
         return m_nodes.findDamage(record);

@@ -296,14 +296,6 @@ void Reconciler::settleSnapshots(Report& report) {
     } else {
         report.problems.push_back(onDisk.error());
     }
-    const auto needed = m_lineage.filesInUse();
-    if (!needed) {
-        report.problems.push_back(needed.error());
-        return;
-    }
-    if (auto kept = m_ports.snapshotStore.keepImages(*needed); !kept) {
-        report.problems.push_back(kept.error());
-    }
 }
 
 void Reconciler::failDomain(const DomainId& id, const std::string& reason, Report& report) {
