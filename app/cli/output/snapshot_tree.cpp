@@ -141,7 +141,7 @@ std::string hereText(const DomainInfo& domain) {
 
 std::string forkText(const Fork& fork) {
     const std::string name = client::terminalSafe(fork.domain);
-    return fork.snapshots == 0   ? name + " begins here"
+    return fork.snapshots == 0   ? name + " stands here"
            : fork.snapshots == 1 ? name + " goes on from here: 1 snapshot"
                                  : name + " goes on from here: " + std::to_string(fork.snapshots) + " snapshots";
 }

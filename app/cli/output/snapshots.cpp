@@ -132,7 +132,7 @@ std::string snapshotText(const Lineage& lineage, const client::SnapshotInfo& sna
         {"Size", text(snapshot.size)},
         {"Disk", bytesText(snapshot.sizeOnDisk)},
         {"Comes from", text(client::shortId(snapshot.parent))},
-        {"Before", text(idsOf(children, true).join(QStringLiteral(", ")))},
+        {"Followed by", text(idsOf(children, true).join(QStringLiteral(", ")))},
         {"Standing here", text(lineage.standingAt(snapshot.id).join(QStringLiteral(", ")))},
     });
 }
