@@ -42,7 +42,7 @@ int numberOf(const QByteArray& told) {
 }
 
 QString idOf(const Outcome& created) {
-    return QJsonDocument::fromJson(created.output).object().value("snapshot").toString();
+    return QJsonDocument::fromJson(created.output).object().value("id").toString();
 }
 
 QString snapshotOf(const QString& domain, const QStringList& more = {}) {
