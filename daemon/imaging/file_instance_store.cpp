@@ -129,7 +129,7 @@ Result<core::Disk> FileInstanceStore::claimHome(const core::InstancePlan& plan, 
         return fail(ErrorCode::Busy, "the home disk of domain " + domain.text() + " is in use by instance " +
                                          (*claimant)->text() + "; stop that first");
     }
-    if (auto shared = shareFrozenLayers(*home); !shared) {
+    if (auto shared = m_layers.shareFrozen(*home); !shared) {
         return fail(shared.error());
     }
     if (auto noted = m_layers.noteClaim(plan.instance, domain); !noted) {
@@ -141,25 +141,6 @@ Result<core::Disk> FileInstanceStore::claimHome(const core::InstancePlan& plan, 
         return fail(given.error());
     }
     return home;
-}
-
-/// Those of a snapshot that was not finished still belong to the emulator that wrote them.
-Status FileInstanceStore::shareFrozenLayers(const core::Disk& disk) const {
-    const Access wanted = m_layout.sharedFile();
-    for (auto layer = disk.layers.begin() + 1; layer < disk.layers.end(); ++layer) {
-        const auto facts = factsOf(layer->path);
-        if (!facts) {
-            return fail(facts.error().in("a layer of the home disk"));
-        }
-        if (layer->path.parent_path().parent_path() != m_layout.snapshots() ||
-            (facts->uid == wanted.uid && facts->gid == wanted.gid && facts->mode == wanted.mode)) {
-            continue;
-        }
-        if (auto given = setAccessOfLayer(layer->path, wanted); !given) {
-            return given;
-        }
-    }
-    return {};
 }
 
 Result<std::filesystem::path> FileInstanceStore::homeBase(Bytes size) {
@@ -255,10 +236,30 @@ Result<core::InstanceFiles> FileInstanceStore::prepareInstance(const core::Insta
     return files;
 }
 
+/// When it is unknown what is active: whatever does not belong to root already.
+Status FileInstanceStore::releaseAllOf(const DomainId& domain, const Error& why) const {
+    log::warning("a home is taken back although it is damaged", {{"DOMAIN", domain.text()}, {"ERROR", why.message}});
+    const std::filesystem::path folder = m_layout.homeFolder(domain);
+    const auto names = listFolder(folder);
+    if (!names) {
+        return fail(names.error());
+    }
+    for (const std::string& name : *names) {
+        const auto facts = factsOf(folder / name);
+        if (!facts || facts->uid == m_layout.privateFile().uid) {
+            continue;
+        }
+        if (auto taken = setAccessOfLayer(folder / name, m_layout.privateFile()); !taken) {
+            return taken;
+        }
+    }
+    return {};
+}
+
 Status FileInstanceStore::releaseHome(const DomainId& domain) const {
     const auto home = m_layers.home(domain);
     if (!home) {
-        return home.error().code == ErrorCode::NotFound ? Status{} : fail(home.error());
+        return home.error().code == ErrorCode::NotFound ? Status{} : releaseAllOf(domain, home.error());
     }
     const Status released = setAccessOfLayer(home->layers.front().path, m_layout.privateFile());
     if (!released) {

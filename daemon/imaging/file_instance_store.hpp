@@ -35,7 +35,7 @@ private:
     Result<core::Disk> claimHome(const core::InstancePlan& plan, const DomainId& domain) const;
     Result<core::Disk> makeFreshHome(const core::InstancePlan& plan);
     Result<std::filesystem::path> homeBase(Bytes size);
-    [[nodiscard]] Status shareFrozenLayers(const core::Disk& disk) const;
+    [[nodiscard]] Status releaseAllOf(const DomainId& domain, const Error& why) const;
     [[nodiscard]] Status releaseHome(const DomainId& domain) const;
     [[nodiscard]] Access emulatorFile(const core::InstancePlan& plan, mode_t mode) const {
         return {mode, plan.emulatorUid, m_layout.emulatorGroup()};

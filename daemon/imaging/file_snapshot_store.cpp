@@ -45,19 +45,20 @@ std::optional<std::filesystem::path> otherName(const std::filesystem::path& file
     return std::nullopt;
 }
 
-/// What is noted of a disk, made to agree with the file that its emulator writes to: that, or the one right below.
+/// The disk as it is when the emulator writes to `active`: as noted, or without the empty layer on top.
 Result<core::Disk> settled(const core::Disk& noted, const std::optional<std::filesystem::path>& active) {
-    if (!active || noted.layers.empty() || noted.layers.front().path == *active) {
+    if (!active || noted.layers.front().path == *active) {
         return noted;
     }
-    const auto below = noted.layers.size() > 1 ? factsOf(noted.layers[1].path) : Result<FileFacts>();
-    const auto facts = factsOf(*active);
-    if (!below || !facts || below->inode != facts->inode) {
-        return fail(ErrorCode::HostFailure, "an emulator writes to " + active->string() + ", which is not noted");
+    const auto real = factsOf(*active);
+    const auto below = noted.layers.size() > 1 ? factsOf(noted.layers[1].path) : Result<FileFacts>(FileFacts());
+    if (!real || !below || real->inode != below->inode) {
+        return fail(ErrorCode::HostFailure,
+                    "the emulator writes to " + active->string() + " instead of " + noted.layers.front().path.string());
     }
-    core::Disk disk = noted;
-    disk.layers.erase(disk.layers.begin());
-    return withFirst(std::move(disk), *active);
+    core::Disk disk{{noted.layers.begin() + 1, noted.layers.end()}};
+    disk.layers.front().path = *active;
+    return disk;
 }
 
 std::int64_t secondsNow() {
@@ -255,7 +256,10 @@ Result<core::SnapshotRecord> FileSnapshotStore::publish(core::SnapshotRecord rec
         manifest.parts.emplace(part.filename().string(), std::move(*sealed));
     }
     manifest.record = record;
-    const Status published = syncPath(files.folder).and_then([&] { return m_nodes.replaceManifest(manifest); });
+    const Status published = m_layers.shareFrozen(files.home)
+                                 .and_then([&] { return m_layers.shareFrozen(files.system); })
+                                 .and_then([&] { return syncPath(files.folder); })
+                                 .and_then([&] { return m_nodes.replaceManifest(manifest); });
     if (!published) {
         return fail(published.error());
     }
@@ -273,14 +277,43 @@ Result<core::SnapshotRecord> FileSnapshotStore::publish(core::SnapshotRecord rec
     return record;
 }
 
+Status FileSnapshotStore::settle(const InstanceId& instance, const std::optional<DomainId>& keptHome,
+                                 const core::Machines::NewLayers& active) {
+    auto disks = m_layers.disksOf(instance);
+    if (!disks) {
+        return disks.error().code == ErrorCode::NotFound ? Status{} : fail(disks.error());
+    }
+    const auto system = settled(disks->system, active.system);
+    const auto home = settled(disks->home, active.home);
+    if (!system || !home) {
+        return fail(!system ? system.error() : home.error());
+    }
+    if (keptHome && *home != disks->home) {
+        auto manifest = m_layers.homeManifest(*keptHome);
+        if (!manifest) {
+            return fail(manifest.error());
+        }
+        manifest->disk = *home;
+        if (auto replaced = m_layers.replaceHome(*keptHome, *manifest); !replaced) {
+            return replaced;
+        }
+    }
+    if (*home == disks->home && *system == disks->system) {
+        return {};
+    }
+    disks->system = *system;
+    disks->home = *home;
+    return m_layers.noteDisks(instance, *disks);
+}
+
 Status FileSnapshotStore::update(const core::SnapshotRecord& record) {
     const std::lock_guard lock(m_manifests);
     auto manifest = m_nodes.manifest(record.id);
     if (!manifest) {
         return fail(manifest.error());
     }
+    manifest->record.parent = record.parent; // nodes between them may go
     manifest->record.phase = record.phase;
-    manifest->record.parent = record.parent;
     manifest->record.label = record.label;
     manifest->record.isPinned = record.isPinned;
     manifest->record.suspect = record.suspect;
@@ -488,34 +521,24 @@ Result<std::vector<std::filesystem::path>> FileSnapshotStore::filesInUse() {
     return files;
 }
 
-Status FileSnapshotStore::settle(const InstanceId& instance, const std::optional<DomainId>& keptHome,
-                                 const core::Machines::NewLayers& active) {
-    auto disks = m_layers.disksOf(instance);
-    if (!disks) {
-        // NotFound: from before there were snapshots, so nothing was noted that could be wrong.
-        return disks.error().code == ErrorCode::NotFound ? Status{} : Status(fail(disks.error()));
+Status FileSnapshotStore::keepImages(const std::vector<std::filesystem::path>& needed) {
+    const std::lock_guard lock(m_images);
+    const auto names = listFolder(m_layout.memoryImages());
+    if (!names) {
+        return fail(names.error());
     }
-    const auto system = settled(disks->system, active.system);
-    const auto home = settled(disks->home, active.home);
-    if (!system || !home) {
-        return fail(!system ? system.error() : home.error());
+    Status first;
+    for (const std::string& name : *names) {
+        // The list of an image's chunks stays with the image.
+        const auto image = (m_layout.memoryImages() / name).replace_extension(".ram");
+        if (std::find(needed.begin(), needed.end(), image) != needed.end()) {
+            continue;
+        }
+        if (auto removed = removeTree(m_layout.memoryImages() / name); !removed && first) {
+            first = removed;
+        }
     }
-    if (*system == disks->system && *home == disks->home) {
-        return {};
-    }
-    log::notice("a snapshot was interrupted before its emulator wrote to new layers; they are dropped",
-                {{"INSTANCE", instance.text()}});
-    disks->system = *system;
-    disks->home = *home;
-    if (auto noted = m_layers.noteDisks(instance, *disks); !noted || !keptHome) {
-        return noted;
-    }
-    auto manifest = m_layers.homeManifest(*keptHome);
-    if (!manifest) {
-        return fail(manifest.error());
-    }
-    manifest->disk = *home;
-    return m_layers.replaceHome(*keptHome, *manifest);
+    return first;
 }
 
 Result<core::MemoryImageRef> FileSnapshotStore::compose(const SnapshotManifest& manifest) const {

@@ -59,6 +59,7 @@ public:
                   const core::Machines::NewLayers& active) override;
 
     Result<core::MemoryImageRef> memoryImage(const core::SnapshotRecord& record) override;
+    Status keepImages(const std::vector<std::filesystem::path>& needed) override;
     std::optional<core::DamagedPart> findDamage(const core::SnapshotRecord& record) override {
         return m_nodes.findDamage(record);
     }

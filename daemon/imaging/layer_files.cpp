@@ -58,7 +58,8 @@ Result<core::Disk> LayerFiles::home(const DomainId& domain) const {
     if (isPlain && isThere(m_layout.homeImage(domain))) {
         return plain;
     }
-    return fail(manifest.error().in("it is unknown which layers the home disk of domain " + domain.text() + " has"));
+    return fail(ErrorCode::HostFailure, "it is unknown which layers the home disk of domain " + domain.text() +
+                                            " has: " + manifest.error().message);
 }
 
 Status LayerFiles::replaceHome(const DomainId& domain, const HomeManifest& manifest) const {
@@ -84,6 +85,25 @@ void LayerFiles::removeUnused(const DomainId& domain) const {
                          {{"DOMAIN", domain.text()}, {"ERROR", removed.error().message}});
         }
     }
+}
+
+Status LayerFiles::shareFrozen(const core::Disk& disk) const {
+    const Access wanted = m_layout.sharedFile();
+    for (std::size_t i = 1; i < disk.layers.size(); ++i) {
+        const std::filesystem::path& file = disk.layers[i].path;
+        const auto facts = factsOf(file);
+        if (!facts) {
+            return fail(facts.error().in("a disk's layer"));
+        }
+        if (file.parent_path().parent_path() != m_layout.snapshots() ||
+            (facts->uid == wanted.uid && facts->gid == wanted.gid && facts->mode == wanted.mode)) {
+            continue;
+        }
+        if (auto given = setAccessOfLayer(file, wanted); !given) {
+            return given;
+        }
+    }
+    return {};
 }
 
 Result<core::SnapshotStore::InstanceDisks> LayerFiles::disksOf(const InstanceId& instance) const {

@@ -46,6 +46,10 @@ public:
     /// frozen now, and new ones that were never used. Nothing while it is unknown what is active.
     void removeUnused(const DomainId& domain) const;
 
+    /// Makes the layers below the active one readable for every emulator, unchangeable for all: those of a snapshot
+    /// that was not finished still belong to the emulator that wrote them. NotFound when one is missing.
+    [[nodiscard]] Status shareFrozen(const core::Disk& disk) const;
+
     /// As noted; of a kept home what its manifest says. NotFound without a note.
     [[nodiscard]] Result<core::SnapshotStore::InstanceDisks> disksOf(const InstanceId& instance) const;
     /// Atomically. Not brought to the disk: an instance does not outlive the host.

@@ -296,6 +296,11 @@ void Reconciler::settleSnapshots(Report& report) {
     } else {
         report.problems.push_back(onDisk.error());
     }
+    const auto needed = m_lineage.filesInUse();
+    const auto kept = needed ? m_ports.snapshotStore.keepImages(*needed) : Status(fail(needed.error()));
+    if (!kept) {
+        report.problems.push_back(kept.error());
+    }
 }
 
 void Reconciler::failDomain(const DomainId& id, const std::string& reason, Report& report) {
