@@ -3,6 +3,7 @@
 
 #include "cli/duration.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/grammar/snapshot_grammar.hpp"
 #include "dbus/interfaces/exec_stream.hpp"
 
 #include <CLI/CLI.hpp>
@@ -12,6 +13,9 @@
 
 namespace bulkhead::cli {
 namespace {
+
+using grammar::addText;
+using grammar::addVerb;
 
 constexpr const char* kInstallFooter = R"(Example:
   sudo bulkhead template install desktop gimp
@@ -74,27 +78,6 @@ CLI::Option* addDuration(CLI::App* app, const char* name, std::optional<std::chr
         ->type_name("DURATION");
 }
 
-CLI::Option* addText(CLI::App* app, const char* name, std::string& target, const char* type, const char* description) {
-    return app
-        ->add_option_function<std::string>(
-            name,
-            [&target, name](const std::string& text) {
-                // An empty value would silently mean "the default" further down.
-                if (text.empty()) {
-                    throw CLI::ValidationError(name, "it is empty");
-                }
-                target = text;
-            },
-            description)
-        ->type_name(type);
-}
-
-CLI::App* addVerb(CLI::App* parent, const char* name, const char* description, bool& json) {
-    CLI::App* verb = parent->add_subcommand(name, description);
-    verb->add_flag("--json", json, "Print JSON");
-    return verb;
-}
-
 /// Options as manual pages show them, without CLI11's notes on which excludes which (the messages say so).
 class HelpFormatter : public CLI::Formatter {
 public:
@@ -134,6 +117,8 @@ struct Grammar {
     DomainSetArguments domainSet;
     DomainStartArguments domainStart;
     DomainStopArguments domainStop;
+    DomainSuspendArguments domainSuspend;
+    DomainResumeArguments domainResume;
     DomainRemoveArguments domainRemove;
     DomainAppsArguments domainApps;
     DomainLaunchArguments domainLaunch;
@@ -147,13 +132,13 @@ struct Grammar {
     TemplateUpdateArguments templateUpdate;
     TemplateWarmArguments templateWarm;
     DoctorArguments doctor;
+    grammar::SnapshotGrammar snapshot;
 
     CLI::App* runVerb = nullptr;
     CLI::Option* disposableOption = nullptr;
     CLI::Option* launchDisposable = nullptr;
     CLI::App* launchVerb = nullptr;
-    /// Each verb with the arguments that it fills.
-    std::vector<std::pair<CLI::App*, std::function<Invocation()>>> verbs;
+    grammar::Verbs verbs;
 
     Grammar() {
         app.formatter(std::make_shared<HelpFormatter>());
@@ -162,6 +147,7 @@ struct Grammar {
         app.require_subcommand(0, 1);
         addRun();
         addDomain();
+        snapshot.addTo(app, verbs);
         addTemplate();
         CLI::App* verb =
             addVerb(&app, "doctor", "Examine what this host can do, each problem with its fix", doctor.json);
@@ -241,8 +227,22 @@ struct Grammar {
         verb = addVerb(noun, "stop", "Stop a domain; what is outside its home is discarded", domainStop.json);
         addText(verb, "NAME", domainStop.name, "", "The domain")->required();
         CLI::Option* force = verb->add_flag("--force", domainStop.force, "Cut the power at once");
-        addDuration(verb, "--grace", domainStop.grace, "Time to shut down before the power is cut")->excludes(force);
+        CLI::Option* grace = addDuration(verb, "--grace", domainStop.grace, "Time to shut down before the power is cut")
+                                 ->excludes(force);
+        verb->add_flag("--discard", domainStop.isDiscarding,
+                       "Cut the power and throw away all that it did since its last snapshot, its home too")
+            ->excludes(force)
+            ->excludes(grace);
         verbs.emplace_back(verb, [this] { return Invocation(domainStop); });
+
+        verb =
+            addVerb(noun, "suspend", "Stop a domain so that its next start goes on where it was", domainSuspend.json);
+        addText(verb, "NAME", domainSuspend.name, "", "The domain")->required();
+        verbs.emplace_back(verb, [this] { return Invocation(domainSuspend); });
+
+        verb = addVerb(noun, "resume", "Start a suspended domain: it goes on where it was", domainResume.json);
+        addText(verb, "NAME", domainResume.name, "", "The domain")->required();
+        verbs.emplace_back(verb, [this] { return Invocation(domainResume); });
 
         verb = addVerb(noun, "rm", "Remove a domain and its home", domainRemove.json);
         addText(verb, "NAME", domainRemove.name, "", "The domain")->required();

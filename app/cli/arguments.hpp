@@ -54,7 +54,16 @@ struct DomainStartArguments {
 struct DomainStopArguments {
     std::string name;
     bool force = false;
+    bool isDiscarding = false;
     std::optional<std::chrono::milliseconds> grace;
+    bool json = false;
+};
+struct DomainSuspendArguments {
+    std::string name;
+    bool json = false;
+};
+struct DomainResumeArguments {
+    std::string name;
     bool json = false;
 };
 struct DomainRemoveArguments {
@@ -87,6 +96,55 @@ struct DomainWindowsArguments {
 struct DomainExportArguments {
     std::string name;
     bool remove = false;
+    bool json = false;
+};
+struct SnapshotCreateArguments {
+    std::string domain;
+    bool isDiskOnly = false;
+    std::string reason;
+    std::string label;
+    bool json = false;
+};
+struct SnapshotListArguments {
+    std::string domain; ///< empty: all
+    bool json = false;
+};
+struct SnapshotTreeArguments {
+    std::string domain;
+    bool json = false;
+};
+struct SnapshotShowArguments {
+    std::string id; ///< here and below: or the beginning of one
+    bool json = false;
+};
+struct SnapshotRevertArguments {
+    std::string domain;
+    std::string id;
+    bool isDiskOnly = false;
+    bool isDiscarding = false; ///< keeps no snapshot of what is there now
+    bool json = false;
+};
+struct SnapshotForkArguments {
+    std::string from; ///< a domain's name, or an id
+    std::string name;
+    std::string egress;
+    std::string label;
+    bool isDiskOnly = false;
+    bool json = false;
+};
+struct SnapshotPinArguments {
+    std::string id;
+    bool isPinned = false;
+    bool json = false;
+};
+struct SnapshotLabelArguments {
+    std::string id;
+    std::string label; ///< empty: none any more
+    bool json = false;
+};
+struct SnapshotRemoveArguments {
+    std::string id;
+    bool isCascade = false;
     bool json = false;
 };
 struct TemplateListArguments {
@@ -127,8 +185,11 @@ using Invocation =
     std::variant<RunArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments, DomainSetArguments,
                  DomainStartArguments, DomainStopArguments, DomainRemoveArguments, DomainAppsArguments,
                  DomainLaunchArguments, DomainScreenshotArguments, DomainWindowsArguments, DomainExportArguments,
-                 TemplateListArguments, TemplateShowArguments, TemplateBuildArguments, TemplateInstallArguments,
-                 TemplateUpdateArguments, TemplateWarmArguments, DoctorArguments>;
+                 DomainSuspendArguments, DomainResumeArguments, SnapshotCreateArguments, SnapshotListArguments,
+                 SnapshotTreeArguments, SnapshotShowArguments, SnapshotRevertArguments, SnapshotForkArguments,
+                 SnapshotPinArguments, SnapshotLabelArguments, SnapshotRemoveArguments, TemplateListArguments,
+                 TemplateShowArguments, TemplateBuildArguments, TemplateInstallArguments, TemplateUpdateArguments,
+                 TemplateWarmArguments, DoctorArguments>;
 
 /// A command line that is done once it is read: --help and --version (status 0, `text` for standard output), or a
 /// mistake (status 2, `text` and `hint` for standard error).

@@ -15,6 +15,8 @@ int showDomain(const DomainShowArguments& arguments, Session& session);
 int setDomain(const DomainSetArguments& arguments, Session& session);
 int startDomain(const DomainStartArguments& arguments, Session& session);
 int stopDomain(const DomainStopArguments& arguments, Session& session);
+int suspendDomain(const DomainSuspendArguments& arguments, Session& session);
+int resumeDomain(const DomainResumeArguments& arguments, Session& session);
 int listApps(const DomainAppsArguments& arguments, Session& session);
 int launchApp(const DomainLaunchArguments& arguments, Session& session);
 int screenshotDomain(const DomainScreenshotArguments& arguments, Session& session);
@@ -23,6 +25,16 @@ int exportApps(const DomainExportArguments& arguments, Session& session);
 /// export --remove: asks nobody but the file system.
 int removeExports(const DomainExportArguments& arguments);
 int removeDomain(const DomainRemoveArguments& arguments, Session& session);
+
+int createSnapshot(const SnapshotCreateArguments& arguments, Session& session);
+int listSnapshots(const SnapshotListArguments& arguments, Session& session);
+int showTree(const SnapshotTreeArguments& arguments, Session& session);
+int showSnapshot(const SnapshotShowArguments& arguments, Session& session);
+int revertDomain(const SnapshotRevertArguments& arguments, Session& session);
+int forkDomain(const SnapshotForkArguments& arguments, Session& session);
+int pinSnapshot(const SnapshotPinArguments& arguments, Session& session);
+int labelSnapshot(const SnapshotLabelArguments& arguments, Session& session);
+int removeSnapshot(const SnapshotRemoveArguments& arguments, Session& session);
 
 int listTemplates(const TemplateListArguments& arguments, Session& session);
 int showTemplate(const TemplateShowArguments& arguments, Session& session);

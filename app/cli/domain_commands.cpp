@@ -131,10 +131,72 @@ int startDomain(const DomainStartArguments& arguments, Session& session) {
                         });
 }
 
+namespace {
+
+/// What it is then depends on the snapshot: one with memory leaves it suspended there.
+int discardDomain(const DomainStopArguments& arguments, Session& session) {
+    const auto domain = find(session, arguments.name);
+    if (!domain) {
+        return report(arguments.name, domain.error(), arguments.json);
+    }
+    const auto job = session.await<QDBusObjectPath>([&](auto done) { (*domain)->discard(std::move(done)); });
+    if (!job) {
+        return report(arguments.name, job.error(), arguments.json);
+    }
+    const std::string name = client::terminalSafe(arguments.name);
+    const auto done =
+        session.follow(*job, "Going back with " + name, arguments.json ? ProgressStyle::Silent : ProgressStyle::Calm);
+    if (!done) {
+        return report(arguments.name, done.error(), arguments.json);
+    }
+    const auto info = session.await<client::DomainInfo>([&](auto answer) { (*domain)->describe(std::move(answer)); });
+    if (!info) {
+        return report(arguments.name, info.error(), arguments.json);
+    }
+    return printOut(arguments.json ? jsonText(Json{{"name", arguments.name}, {"state", info->state.toStdString()}})
+                                   : "Domain " + name + " is " + client::terminalSafe(info->state) +
+                                         ", and again what it was at its last snapshot.\n");
+}
+
+} // namespace
+
 int stopDomain(const DomainStopArguments& arguments, Session& session) {
+    if (arguments.isDiscarding) {
+        return discardDomain(arguments, session);
+    }
     return changeDomain(session, arguments.name, arguments.json, "Stopping", "stopped",
                         [&](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
                             domain.stop(arguments.force, arguments.grace, std::move(done));
+                        });
+}
+
+int suspendDomain(const DomainSuspendArguments& arguments, Session& session) {
+    return changeDomain(
+        session, arguments.name, arguments.json, "Suspending", "suspended",
+        [&](client::Domain& domain, client::Callback<QDBusObjectPath> done) { domain.suspend(std::move(done)); });
+}
+
+int resumeDomain(const DomainResumeArguments& arguments, Session& session) {
+    const auto domain = find(session, arguments.name);
+    if (!domain) {
+        return report(arguments.name, domain.error(), arguments.json);
+    }
+    const auto info = session.await<client::DomainInfo>([&](auto done) { (*domain)->describe(std::move(done)); });
+    if (!info) {
+        return report(arguments.name, info.error(), arguments.json);
+    }
+    if (!info->isSuspended) {
+        const std::string state = client::terminalSafe(info->state);
+        return report(arguments.name,
+                      {client::code::kWrongState,
+                       info->startedAt ? "it is " + state + ", not suspended"
+                                       : "it is " + state + ", not suspended; to boot it: bulkhead domain start " +
+                                             client::terminalSafe(arguments.name)},
+                      arguments.json);
+    }
+    return changeDomain(session, arguments.name, arguments.json, "Resuming", "running",
+                        [&](client::Domain& started, client::Callback<QDBusObjectPath> done) {
+                            started.start(false, std::move(done));
                         });
 }
 

@@ -55,6 +55,17 @@ struct Dispatch {
     int operator()(const DomainExportArguments& a) const {
         return a.remove ? removeExports(a) : withSession(exportApps, a, interrupts);
     }
+    int operator()(const DomainSuspendArguments& a) const { return withSession(suspendDomain, a, interrupts); }
+    int operator()(const DomainResumeArguments& a) const { return withSession(resumeDomain, a, interrupts); }
+    int operator()(const SnapshotCreateArguments& a) const { return withSession(createSnapshot, a, interrupts); }
+    int operator()(const SnapshotListArguments& a) const { return withSession(listSnapshots, a, interrupts); }
+    int operator()(const SnapshotTreeArguments& a) const { return withSession(showTree, a, interrupts); }
+    int operator()(const SnapshotShowArguments& a) const { return withSession(showSnapshot, a, interrupts); }
+    int operator()(const SnapshotRevertArguments& a) const { return withSession(revertDomain, a, interrupts); }
+    int operator()(const SnapshotForkArguments& a) const { return withSession(forkDomain, a, interrupts); }
+    int operator()(const SnapshotPinArguments& a) const { return withSession(pinSnapshot, a, interrupts); }
+    int operator()(const SnapshotLabelArguments& a) const { return withSession(labelSnapshot, a, interrupts); }
+    int operator()(const SnapshotRemoveArguments& a) const { return withSession(removeSnapshot, a, interrupts); }
     int operator()(const TemplateListArguments& a) const { return withSession(listTemplates, a, interrupts); }
     int operator()(const TemplateShowArguments& a) const { return withSession(showTemplate, a, interrupts); }
     int operator()(const TemplateWarmArguments& a) const { return withSession(warmTemplate, a, interrupts); }

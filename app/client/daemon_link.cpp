@@ -84,6 +84,8 @@ void DaemonLink::watch() {
                          SLOT(onDisconnected()));
     m_connection.connect(service, QLatin1String(kManagerPath), QStringLiteral("org.bulkhead1.Manager"),
                          QStringLiteral("DomainsChanged"), this, SIGNAL(domainsChanged()));
+    m_connection.connect(service, QLatin1String(kManagerPath), QStringLiteral("org.bulkhead1.Manager"),
+                         QStringLiteral("SnapshotsChanged"), this, SLOT(onSnapshotsChanged(QDBusObjectPath)));
     m_connection.connect(service, QString(), QStringLiteral("org.bulkhead1.Domain"), QStringLiteral("StateChanged"),
                          this, SLOT(onDomainStateChanged(QString, QDBusMessage)));
 }
@@ -132,6 +134,10 @@ void DaemonLink::set(State state) {
 
 void DaemonLink::onDisconnected() {
     lose({code::kBusUnavailable, busDescription() + " closed the connection"});
+}
+
+void DaemonLink::onSnapshotsChanged(const QDBusObjectPath& path) {
+    Q_EMIT snapshotsChanged(path.path());
 }
 
 void DaemonLink::onDomainStateChanged(const QString& state, const QDBusMessage& message) {

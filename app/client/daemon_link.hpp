@@ -5,6 +5,7 @@
 #include "client/manager.hpp"
 
 #include <QDBusConnection>
+#include <QDBusObjectPath>
 #include <QObject>
 #include <QTimer>
 
@@ -46,11 +47,14 @@ Q_SIGNALS:
     void stateChanged();
     /// Some domain came or went.
     void domainsChanged();
+    /// Snapshots of a domain, possibly somebody else's, came, went or changed, or it stands somewhere else among them.
+    void snapshotsChanged(const QString& path);
     /// A domain, possibly somebody else's, changed its state.
     void domainStateChanged(const QString& path, const QString& state);
 
 private Q_SLOTS:
     void onDisconnected();
+    void onSnapshotsChanged(const QDBusObjectPath& path);
     void onDomainStateChanged(const QString& state, const QDBusMessage& message);
 
 private:

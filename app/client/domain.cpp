@@ -62,7 +62,23 @@ QVariantMap optionsFrom(const ExecOptions& exec) {
     return options;
 }
 
+void insertText(QVariantMap& options, const char* key, const QString& value) {
+    if (!value.isEmpty()) {
+        options.insert(QLatin1String(key), value);
+    }
+}
+
 } // namespace
+
+QVariantMap optionsFrom(const ForkOptions& fork) {
+    QVariantMap options;
+    insertText(options, "label", fork.label);
+    insertText(options, "egress", fork.egress);
+    if (fork.isDiskOnly) {
+        options.insert(QStringLiteral("disk"), true);
+    }
+    return options;
+}
 
 Domain::Domain(const QDBusConnection& connection, const QDBusObjectPath& path)
     : m_proxy(std::make_unique<DomainProxy>(QLatin1String(kServiceName), path.path(), connection)) {
@@ -111,6 +127,28 @@ void Domain::remove(bool force, Callback<QDBusObjectPath> done) {
         options.insert(QStringLiteral("force"), true);
     }
     whenDone(m_proxy->Remove(options), m_proxy.get(), std::move(done), pathOf);
+}
+
+void Domain::discard(Callback<QDBusObjectPath> done) {
+    whenDone(m_proxy->Stop({{QStringLiteral("discard"), true}}), m_proxy.get(), std::move(done), pathOf);
+}
+
+void Domain::snapshot(const SnapshotOptions& snapshot, Callback<QDBusObjectPath> done) {
+    QVariantMap options;
+    if (snapshot.isDiskOnly) {
+        options.insert(QStringLiteral("disk"), true);
+    }
+    insertText(options, "reason", snapshot.reason);
+    insertText(options, "label", snapshot.label);
+    whenDone(m_proxy->Snapshot(options), m_proxy.get(), std::move(done), pathOf);
+}
+
+void Domain::suspend(Callback<QDBusObjectPath> done) {
+    whenDone(m_proxy->Suspend({}), m_proxy.get(), std::move(done), pathOf);
+}
+
+void Domain::fork(const QString& name, const ForkOptions& fork, Callback<QDBusObjectPath> done) {
+    whenDone(m_proxy->Fork(name, optionsFrom(fork)), m_proxy.get(), std::move(done), pathOf);
 }
 
 void Domain::screenshot(unsigned head, Callback<Picture> done) {

@@ -32,6 +32,21 @@ struct ExecOptions {
     QString term;      ///< TERM, with terminal
 };
 
+struct SnapshotOptions {
+    bool isDiskOnly = false; ///< without the memory of a running domain
+    QString reason;          ///< empty: the daemon's word for "asked for by hand"
+    QString label;
+};
+
+/// An empty text: as the source has it.
+struct ForkOptions {
+    QString label;
+    QString egress;
+    bool isDiskOnly = false;
+};
+/// As the contract has them.
+QVariantMap optionsFrom(const ForkOptions& fork);
+
 /// What Exec hands out; see dbus/interfaces/exec_stream.hpp. They outlive the daemon and the bus connection.
 struct ExecStreams {
     std::uint64_t exec = 0;
@@ -59,7 +74,14 @@ public:
     /// `isCold`: boots, although there may be a warm image to begin from.
     void start(bool isCold, Callback<QDBusObjectPath> done);
     void stop(bool force, std::optional<std::chrono::milliseconds> grace, Callback<QDBusObjectPath> done);
+    /// Cuts the power and goes back to the domain's last snapshot; what it did since is gone.
+    void discard(Callback<QDBusObjectPath> done);
     void remove(bool force, Callback<QDBusObjectPath> done);
+    /// The job's result: snapshot (its id), pause-ms.
+    void snapshot(const SnapshotOptions& options, Callback<QDBusObjectPath> done);
+    void suspend(Callback<QDBusObjectPath> done);
+    /// A new domain that begins where this one stands now. The job's result: domain (its path).
+    void fork(const QString& name, const ForkOptions& options, Callback<QDBusObjectPath> done);
     struct Picture {
         std::shared_ptr<Descriptor> bytes; ///< a file in memory
         QString type;                      ///< "image/png"

@@ -18,6 +18,7 @@ inline constexpr const char* kInvalidArgument = "InvalidArgument";
 inline constexpr const char* kNotAuthorized = "NotAuthorized";
 inline constexpr const char* kDenied = "Denied";
 inline constexpr const char* kTimedOut = "TimedOut";
+inline constexpr const char* kWrongState = "WrongState";
 inline constexpr const char* kCancelled = "Cancelled";
 inline constexpr const char* kHostFailure = "HostFailure";
 inline constexpr const char* kGuestFailure = "GuestFailure";

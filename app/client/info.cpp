@@ -4,6 +4,7 @@
 #include "client/bus_types.hpp"
 
 #include <QDBusArgument>
+#include <QDBusObjectPath>
 
 namespace bulkhead::client {
 namespace {
@@ -89,6 +90,8 @@ DomainInfo domainInfoFrom(const QVariantMap& map) {
     info.isManaged = map.value(QStringLiteral("managed")).toBool();
     info.isRestartNeeded = map.value(QStringLiteral("restart-needed")).toBool();
     info.nextSize = text("next-size");
+    info.head = text("head");
+    info.isSuspended = map.value(QStringLiteral("suspended")).toBool();
     info.memory = number("memory");
     info.vcpus = static_cast<std::uint32_t>(number("vcpus"));
     info.acceleration = text("acceleration");
@@ -97,6 +100,26 @@ DomainInfo domainInfoFrom(const QVariantMap& map) {
     info.updateAvailable = map.value(QStringLiteral("update-available")).toBool();
     info.startedAt = secondsOf(map, QStringLiteral("started-at"));
     info.programs = static_cast<std::uint32_t>(number("execs"));
+    return info;
+}
+
+SnapshotInfo snapshotInfoFrom(const QVariantMap& map) {
+    const auto text = [&](const char* key) { return map.value(QLatin1String(key)).toString(); };
+    SnapshotInfo info;
+    info.id = text("id");
+    info.parent = text("parent");
+    info.domain = map.value(QStringLiteral("domain")).value<QDBusObjectPath>().path();
+    info.domainName = text("domain-name");
+    info.kind = text("kind");
+    info.createdAt = map.value(QStringLiteral("created-at")).toLongLong();
+    info.reason = text("reason");
+    info.label = text("label");
+    info.isPinned = map.value(QStringLiteral("pinned")).toBool();
+    info.suspect = text("suspect");
+    info.templateName = text("template");
+    info.templateVersion = text("template-version");
+    info.size = text("size");
+    info.sizeOnDisk = map.value(QStringLiteral("size-on-disk")).toULongLong();
     return info;
 }
 

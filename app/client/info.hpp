@@ -41,6 +41,8 @@ struct DomainInfo {
     bool isManaged = false;       ///< the definition is an administrator's
     bool isRestartNeeded = false; ///< something in the definition takes effect at its next start only
     QString nextSize;             ///< the size that it has then; empty: the same
+    QString head;                 ///< the snapshot that it comes from; empty: none
+    bool isSuspended = false;     ///< its next start goes on in the memory of its head
     std::uint64_t memory = 0;     ///< bytes
     std::uint32_t vcpus = 0;
     // Only while it runs:
@@ -98,6 +100,27 @@ struct TemplateInfo {
     QList<WarmImageInfo> warmImages;
 };
 
+/// A node of the lineage: what a domain was at one moment.
+struct SnapshotInfo {
+    QString id;
+    QString parent;             ///< the node that its domain came from, which may be gone; empty: none
+    QString domain;             ///< path of the domain that it was taken of, which may be gone
+    QString domainName;         ///< of that one, then
+    QString kind;               ///< full (with memory) or disk
+    std::int64_t createdAt = 0; ///< seconds since 1970
+    QString reason;
+    QString label; ///< the user's name for it, may be empty
+    bool isPinned = false;
+    QString suspect; ///< why it cannot be trusted; empty: it can
+    QString templateName;
+    QString templateVersion;
+    QString size;
+    std::uint64_t sizeOnDisk = 0; ///< bytes that are its own
+
+    [[nodiscard]] bool isFull() const { return kind == QLatin1String("full"); }
+    bool operator==(const SnapshotInfo&) const = default;
+};
+
 struct Finding {
     QString check;
     QString status; ///< ok, warning or problem
@@ -109,6 +132,7 @@ ManagerInfo managerInfoFrom(const QVariantMap& map);
 DomainInfo domainInfoFrom(const QVariantMap& map);
 GuestStatus guestStatusFrom(const QVariantMap& map);
 TemplateInfo templateInfoFrom(const QVariantMap& map);
+SnapshotInfo snapshotInfoFrom(const QVariantMap& map);
 /// The result of a Doctor job. Fails with VersionMismatch when `findings` is not there or has another type.
 Outcome<QList<Finding>> findingsFrom(const QVariantMap& jobResult);
 /// A nested a{sv}, whichever way QtDBus delivered it; empty when it is something else.

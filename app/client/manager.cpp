@@ -73,6 +73,45 @@ void Manager::startDisposable(const DisposableOptions& disposable, Callback<QDBu
     whenDone(m_proxy->StartDisposable(options), m_proxy.get(), std::move(done), pathOf);
 }
 
+void Manager::listSnapshots(Callback<QList<SnapshotInfo>> done) {
+    whenDone(m_proxy->ListSnapshots(), m_proxy.get(), std::move(done), [](const auto& reply) {
+        QList<SnapshotInfo> snapshots;
+        for (const QVariantMap& map : reply.value()) {
+            snapshots.append(snapshotInfoFrom(map));
+        }
+        return snapshots;
+    });
+}
+
+void Manager::setSnapshot(const QString& id, const QVariantMap& changes, Callback<SnapshotInfo> done) {
+    whenDone(m_proxy->SetSnapshot(id, changes), m_proxy.get(), std::move(done),
+             [](const auto& reply) { return snapshotInfoFrom(reply.value()); });
+}
+
+void Manager::removeSnapshot(const QString& id, bool isCascade, Callback<QDBusObjectPath> done) {
+    QVariantMap options;
+    if (isCascade) {
+        options.insert(QStringLiteral("cascade"), true);
+    }
+    whenDone(m_proxy->RemoveSnapshot(id, options), m_proxy.get(), std::move(done), pathOf);
+}
+
+void Manager::revert(const QString& id, const RevertOptions& revert, Callback<QDBusObjectPath> done) {
+    QVariantMap options;
+    if (!revert.keepsPresent) {
+        options.insert(QStringLiteral("keep"), false);
+    }
+    if (revert.isDiskOnly) {
+        options.insert(QStringLiteral("disk"), true);
+    }
+    whenDone(m_proxy->Revert(id, options), m_proxy.get(), std::move(done), pathOf);
+}
+
+void Manager::forkSnapshot(const QString& id, const QString& name, const ForkOptions& options,
+                           Callback<QDBusObjectPath> done) {
+    whenDone(m_proxy->ForkSnapshot(id, name, optionsFrom(options)), m_proxy.get(), std::move(done), pathOf);
+}
+
 void Manager::listTemplates(Callback<QList<TemplateInfo>> done) {
     whenDone(m_proxy->ListTemplates(), m_proxy.get(), std::move(done), [](const auto& reply) {
         QList<TemplateInfo> templates;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "client/domain.hpp"
 #include "client/info.hpp"
 
 #include <QDBusConnection>
@@ -34,6 +35,11 @@ struct BuildOptions {
     QStringList packages;
 };
 
+struct RevertOptions {
+    bool keepsPresent = true; ///< takes a snapshot of what is there now first
+    bool isDiskOnly = false;  ///< without the memory: the domain boots
+};
+
 /// org.bulkhead1.Manager. Every method returns at once and calls back from the event loop. Calls that begin long work
 /// give the path of a job (see JobWatch). One thread.
 class Manager {
@@ -49,6 +55,16 @@ public:
     void findDomain(const QString& name, Callback<QDBusObjectPath> done);
     void createDomain(const QString& name, const CreateOptions& options, Callback<QDBusObjectPath> done);
     void startDisposable(const DisposableOptions& options, Callback<QDBusObjectPath> done);
+    /// The oldest first.
+    void listSnapshots(Callback<QList<SnapshotInfo>> done);
+    /// `changes`: pinned, label. Gives what it is then.
+    void setSnapshot(const QString& id, const QVariantMap& changes, Callback<SnapshotInfo> done);
+    void removeSnapshot(const QString& id, bool isCascade, Callback<QDBusObjectPath> done);
+    /// The job's result: domain (its path), kept (the snapshot of what was there before), running, note.
+    void revert(const QString& id, const RevertOptions& options, Callback<QDBusObjectPath> done);
+    /// The job's result: domain (its path).
+    void forkSnapshot(const QString& id, const QString& name, const ForkOptions& options,
+                      Callback<QDBusObjectPath> done);
     void listTemplates(Callback<QList<TemplateInfo>> done);
     void describeTemplate(const QString& name, Callback<TemplateInfo> done);
     /// Root only. An empty `size`: the default one.

@@ -47,9 +47,7 @@ Exec::Exec(EventLoop& loop, protocol::Session& session, Streams streams, Child c
 
 Exec::~Exec() {
     m_loop.unwatch(m_reportWatch);
-    if (m_end) {
-        releaseLeader();
-    }
+    releaseLeader(); // its end may have come after the last look; the reaper has left it to us
 }
 
 void Exec::releaseLeader() {

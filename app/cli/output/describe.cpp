@@ -2,6 +2,7 @@
 #include "cli/output/describe.hpp"
 
 #include "cli/output/table.hpp"
+#include "client/snapshots.hpp"
 #include "client/terminal_text.hpp"
 
 #include <fmt/format.h>
@@ -94,8 +95,9 @@ std::string domainText(const client::DomainInfo& domain) {
     const bool running = domain.startedAt.has_value();
     return keyValueText({
         {"Name", text(domain.name)},
-        {"State", stateOf(domain)},
+        {"State", stateOf(domain) + (domain.isSuspended ? " (its next start goes on where it was)" : "")},
         {"Reason", text(domain.reason)},
+        {"Comes from", domain.head.isEmpty() ? "" : "snapshot " + text(client::shortId(domain.head))},
         {"Kind", text(domain.kind)},
         {"Template", text(domain.templateName) +
                          (domain.templateVersion.isEmpty() ? "" : ", version " + text(domain.templateVersion))},

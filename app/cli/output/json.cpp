@@ -66,6 +66,8 @@ Json jsonOf(const client::DomainInfo& domain) {
     json["managed"] = domain.isManaged;
     json["restart_needed"] = domain.isRestartNeeded;
     json["next_size"] = optionalText(domain.nextSize);
+    json["head"] = optionalText(domain.head);
+    json["suspended"] = domain.isSuspended;
     return json;
 }
 

@@ -56,6 +56,9 @@ std::string hintFor(const client::Failure& failure, std::string_view what) {
     if (failure.code == code::kNotFound && what.starts_with("domain")) {
         return "see: bulkhead domain ls";
     }
+    if (failure.code == code::kNotFound && what.starts_with("snapshot")) {
+        return "see: bulkhead snapshot ls";
+    }
     if (failure.code == code::kNotFound && what.starts_with("template")) {
         return "see: bulkhead template ls";
     }

@@ -98,7 +98,8 @@ public:
     /// The whole memory of a full node as one file that emulators can start from: made when first needed, kept for the
     /// next time. HostFailure names the damaged file.
     virtual Result<MemoryImageRef> memoryImage(const SnapshotRecord& record) = 0;
-    /// Removes all such files but `needed`, and what was left unfinished. Not while something starts.
+    /// Removes all such files but `needed`: what was made for a start only is made again for the next. Not while
+    /// something starts.
     virtual Status keepImages(const std::vector<std::filesystem::path>& needed) = 0;
     /// Reads everything of the node and compares it with the digests of its manifest; none: it is whole. Layers of
     /// other nodes below it are not read.

@@ -120,18 +120,28 @@ Status LineageTable::collect() {
     if (!inUse) {
         return fail(inUse.error());
     }
-    const Lineage lineage = all();
+    auto waiting = nodesToErase(all(), *inUse, m_folder);
     Status first;
-    for (const SnapshotId& id : nodesToErase(lineage, *inUse, m_folder)) {
-        const auto erased = m_ports.store.remove(id).and_then([&] { return m_ports.repository.remove(id); });
-        if (!erased) {
-            log::warning("a removed snapshot cannot be erased yet",
-                         {{"SNAPSHOT", id.text()}, {"ERROR", erased.error().message}});
-            first = first ? Status(fail(erased.error())) : first;
-            continue;
+    // What lies above another goes before it; which does is for the store to say.
+    for (bool isProgress = true; isProgress && !waiting.empty();) {
+        isProgress = false;
+        first = {};
+        for (auto id = waiting.begin(); id != waiting.end();) {
+            const auto erased = m_ports.store.remove(*id).and_then([&] { return m_ports.repository.remove(*id); });
+            if (!erased) {
+                first = first ? Status(fail(erased.error())) : first;
+                ++id;
+                continue;
+            }
+            isProgress = true;
+            const std::lock_guard change(m_mutex);
+            std::erase_if(m_lineage, [&](const SnapshotRecord& record) { return record.id == *id; });
+            id = waiting.erase(id);
         }
-        const std::lock_guard change(m_mutex);
-        std::erase_if(m_lineage, [&](const SnapshotRecord& record) { return record.id == id; });
+    }
+    for (const SnapshotId& id : waiting) {
+        log::warning("a removed snapshot cannot be erased yet",
+                     {{"SNAPSHOT", id.text()}, {"ERROR", first ? std::string() : first.error().message}});
     }
     return first;
 }

@@ -297,11 +297,8 @@ void Reconciler::settleSnapshots(Report& report) {
         report.problems.push_back(onDisk.error());
     }
     const auto needed = m_lineage.filesInUse();
-    if (!needed) {
-        report.problems.push_back(needed.error());
-        return;
-    }
-    if (auto kept = m_ports.snapshotStore.keepImages(*needed); !kept) {
+    const auto kept = needed ? m_ports.snapshotStore.keepImages(*needed) : Status(fail(needed.error()));
+    if (!kept) {
         report.problems.push_back(kept.error());
     }
 }

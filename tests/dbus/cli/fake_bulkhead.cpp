@@ -106,6 +106,24 @@ QDBusObjectPath FakeDomain::Remove(const QVariantMap& options) {
     return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob();
 }
 
+QDBusObjectPath FakeDomain::Snapshot(const QVariantMap& options) {
+    calls += "Snapshot ";
+    lastOptions = options;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob(m_owner.jobResult);
+}
+
+QDBusObjectPath FakeDomain::Suspend(const QVariantMap& options) {
+    calls += "Suspend ";
+    lastOptions = options;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob(m_owner.jobResult);
+}
+
+QDBusObjectPath FakeDomain::Fork(const QString& name, const QVariantMap& options) {
+    calls += "Fork ";
+    lastOptions = options;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.forked(name);
+}
+
 QDBusUnixFileDescriptor FakeDomain::OpenSession(const QVariantMap& options) {
     calls += "OpenSession ";
     lastOptions = options;
@@ -214,6 +232,44 @@ QDBusObjectPath FakeManager::StartDisposable(const QVariantMap& options) {
     return m_owner.takeJob({{"domain", QVariant::fromValue(QDBusObjectPath("/org/bulkhead1/domains/disp1"))}});
 }
 
+bulkhead::client::VariantMapList FakeManager::ListSnapshots() {
+    return m_owner.failed(*this) ? bulkhead::client::VariantMapList() : m_owner.snapshots;
+}
+
+QVariantMap FakeManager::SetSnapshot(const QString& id, const QVariantMap& changes) {
+    m_owner.lastSnapshot = id;
+    m_owner.lastManagerOptions = changes;
+    if (m_owner.failed(*this)) {
+        return {};
+    }
+    for (QVariantMap& one : m_owner.snapshots) {
+        if (one["id"] == id) {
+            one.insert(changes);
+            return one;
+        }
+    }
+    sendErrorReply("org.bulkhead1.Error.NotFound", "there is no such snapshot");
+    return {};
+}
+
+QDBusObjectPath FakeManager::RemoveSnapshot(const QString& id, const QVariantMap& options) {
+    m_owner.lastSnapshot = id;
+    m_owner.lastManagerOptions = options;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob(m_owner.jobResult);
+}
+
+QDBusObjectPath FakeManager::Revert(const QString& id, const QVariantMap& options) {
+    m_owner.lastSnapshot = id;
+    m_owner.lastManagerOptions = options;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob(m_owner.jobResult);
+}
+
+QDBusObjectPath FakeManager::ForkSnapshot(const QString& id, const QString& name, const QVariantMap& options) {
+    m_owner.lastSnapshot = id;
+    m_owner.lastManagerOptions = options;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.forked(name);
+}
+
 bulkhead::client::VariantMapList FakeManager::ListTemplates() {
     return m_owner.failed(*this) ? bulkhead::client::VariantMapList() : m_owner.templates;
 }
@@ -298,6 +354,37 @@ void FakeBulkhead::removeDomain(const QString& name) {
     m_connection.unregisterObject(pathOf(name));
     m_domains.erase(name);
     announce();
+}
+
+void FakeBulkhead::addSnapshot(const QString& id, const QString& domain, QVariantMap description) {
+    const QDBusObjectPath path(pathOf(domain));
+    const QVariantMap usual{{"id", id},
+                            {"parent", ""},
+                            {"domain", QVariant::fromValue(path)},
+                            {"domain-name", domain},
+                            {"kind", "full"},
+                            {"created-at", 1795964645LL},
+                            {"reason", "manual"},
+                            {"label", ""},
+                            {"pinned", false},
+                            {"suspect", ""},
+                            {"template", "minimal"},
+                            {"template-version", "9f2ab4"},
+                            {"size", "small"},
+                            {"size-on-disk", 12582912ULL}};
+    for (auto one = usual.cbegin(); one != usual.cend(); ++one) {
+        if (!description.contains(one.key())) {
+            description.insert(one.key(), one.value());
+        }
+    }
+    snapshots.append(description);
+    emit m_manager->SnapshotsChanged(path);
+}
+
+QDBusObjectPath FakeBulkhead::forked(const QString& name) {
+    addDomain(name).description["state"] = "stopped";
+    announce();
+    return takeJob({{"domain", QVariant::fromValue(QDBusObjectPath(pathOf(name)))}});
 }
 
 void FakeBulkhead::setState(const QString& name, const QString& state, const QString& reason) {

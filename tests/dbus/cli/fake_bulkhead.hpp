@@ -87,6 +87,10 @@ public slots:
     QDBusObjectPath Start(const QVariantMap& options);
     QDBusObjectPath Stop(const QVariantMap& options);
     QDBusObjectPath Remove(const QVariantMap& options);
+    /// Snapshot and Suspend give a prepared job, or one whose result is FakeBulkhead::jobResult.
+    QDBusObjectPath Snapshot(const QVariantMap& options);
+    QDBusObjectPath Suspend(const QVariantMap& options);
+    QDBusObjectPath Fork(const QString& name, const QVariantMap& options);
     qulonglong Exec(const QStringList& argv, const QVariantMap& options, QDBusUnixFileDescriptor& control,
                     QDBusUnixFileDescriptor& input, QDBusUnixFileDescriptor& output, QDBusUnixFileDescriptor& error);
     QVariantMap Status();
@@ -112,6 +116,11 @@ public slots:
     QDBusObjectPath FindDomain(const QString& name);
     QDBusObjectPath CreateDomain(const QString& name, const QVariantMap& options);
     QDBusObjectPath StartDisposable(const QVariantMap& options);
+    bulkhead::client::VariantMapList ListSnapshots();
+    QVariantMap SetSnapshot(const QString& id, const QVariantMap& changes);
+    QDBusObjectPath RemoveSnapshot(const QString& id, const QVariantMap& options);
+    QDBusObjectPath Revert(const QString& id, const QVariantMap& options);
+    QDBusObjectPath ForkSnapshot(const QString& id, const QString& name, const QVariantMap& options);
     bulkhead::client::VariantMapList ListTemplates();
     QVariantMap DescribeTemplate(const QString& name);
     QDBusObjectPath BuildTemplate(const QString& name, const QVariantMap& options);
@@ -119,6 +128,7 @@ public slots:
     QDBusObjectPath Doctor(const QVariantMap& options);
 signals:
     void DomainsChanged();
+    void SnapshotsChanged(const QDBusObjectPath& domain);
 
 private:
     FakeBulkhead& m_owner;
@@ -138,6 +148,11 @@ public:
     void removeDomain(const QString& name);
     /// Tells that domains came or went.
     void announce() { emit m_manager->DomainsChanged(); }
+    /// Adds a snapshot of a domain, which need not be there, and tells of that. What the description names stands
+    /// before what is made up here.
+    void addSnapshot(const QString& id, const QString& domain, QVariantMap description = {});
+    /// A domain that was forked: as addDomain(), but stopped. The job that tells of it.
+    QDBusObjectPath forked(const QString& name);
     /// Changes its state and tells of that.
     void setState(const QString& name, const QString& state, const QString& reason = {});
     [[nodiscard]] QStringList domainNames() const;
@@ -161,7 +176,9 @@ public:
     QVariantMap lastManagerOptions;
     QVariantMap lastCreateOptions;
     bulkhead::client::VariantMapList templates;
-    QVariantMap jobResult; ///< of BuildTemplate and Doctor
+    bulkhead::client::VariantMapList snapshots;
+    QString lastSnapshot;  ///< the id of the last call about one
+    QVariantMap jobResult; ///< of BuildTemplate, Doctor, Snapshot, Suspend, Revert and RemoveSnapshot
 
 private:
     void addObject(const QString& path, QObject* object);

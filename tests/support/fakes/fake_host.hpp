@@ -30,6 +30,7 @@ public:
         const std::lock_guard lock(m_mutex);
         m_states[id].push_back(state);
     }
+    void snapshotsChanged(const DomainId&) override {}
     void domainsChanged() override {
         const std::lock_guard lock(m_mutex);
         ++m_changes;

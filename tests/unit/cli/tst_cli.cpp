@@ -197,8 +197,8 @@ private slots:
                                       << "there is no 'bulkhead frob'";
         QTest::newRow("unknown verb of a noun") << "domain frob"
                                                 << "there is no 'bulkhead domain frob'";
-        QTest::newRow("a verb of a later issue") << "snapshot ls"
-                                                 << "there is no 'bulkhead snapshot'";
+        QTest::newRow("a noun of a later issue") << "workspace ls"
+                                                 << "there is no 'bulkhead workspace'";
         QTest::newRow("noun alone") << "template"
                                     << "say what to do after 'bulkhead template'";
         QTest::newRow("no command") << "run"

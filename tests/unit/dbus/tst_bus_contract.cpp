@@ -5,6 +5,9 @@
 #endif
 #include "dbus/method_table.hpp"
 #include "dbus/options.hpp"
+#ifndef Q_MOC_RUN
+#include "dbus/snapshot_options.hpp"
+#endif
 
 #include <QDir>
 #include <QFile>
@@ -135,6 +138,102 @@ private slots:
         const auto refused = settingsFrom({{"label", sdbus::Variant(true)}});
         QCOMPARE(refused.error().code, ErrorCode::InvalidArgument);
         QVERIFY(refused.error().message.starts_with("label: "));
+    }
+
+    void domain_saysWhereItStands() {
+        core::DomainEntry entry;
+        auto described = describeDomain(entry, 0, std::nullopt);
+        QCOMPARE(described.at("head").get<std::string>(), std::string());
+        QVERIFY(!described.at("suspended").get<bool>());
+        entry.head = {randomId<SnapshotId>(), true};
+        described = describeDomain(entry, 0, std::nullopt);
+        QCOMPARE(described.at("head").get<std::string>(), entry.head.node->text());
+        QVERIFY(described.at("suspended").get<bool>());
+    }
+
+    void snapshot_isDescribed() {
+        core::SnapshotRecord record;
+        record.id = randomId<SnapshotId>();
+        record.domain = randomId<DomainId>();
+        record.domainName = "work";
+        record.kind = core::SnapshotKind::Full;
+        record.createdAt = 1795964645;
+        record.isPinned = true;
+        record.sizeOnDisk = 3 * kGiB;
+        auto described = describeSnapshot(record);
+        QCOMPARE(described.at("id").get<std::string>(), record.id.text());
+        QCOMPARE(described.at("parent").get<std::string>(), std::string());
+        QCOMPARE(described.at("domain").get<sdbus::ObjectPath>(), domainPath(record.domain));
+        QCOMPARE(described.at("kind").get<std::string>(), std::string("full"));
+        QCOMPARE(described.at("created-at").get<std::int64_t>(), std::int64_t{1795964645});
+        QVERIFY(described.at("pinned").get<bool>());
+        QCOMPARE(described.at("size-on-disk").get<std::uint64_t>(), 3 * kGiB);
+        record.parent = randomId<SnapshotId>();
+        QCOMPARE(describeSnapshot(record).at("parent").get<std::string>(), record.parent->text());
+    }
+
+    void results_ofSnapshotAndRevert_areDescribed() {
+        core::JobInfo job;
+        job.state = core::JobState::Succeeded;
+        const auto snapshot = randomId<SnapshotId>();
+        const auto domain = randomId<DomainId>();
+        job.result = core::SnapshotResult{snapshot, 80};
+        auto result = describeJob(job).at("result").get<Options>();
+        QCOMPARE(result.at("snapshot").get<std::string>(), snapshot.text());
+        QCOMPARE(result.at("pause-ms").get<std::uint64_t>(), std::uint64_t{80});
+        job.result = core::RevertResult{domain, snapshot, true, "it had to boot"};
+        result = describeJob(job).at("result").get<Options>();
+        QCOMPARE(result.at("domain").get<sdbus::ObjectPath>(), domainPath(domain));
+        QCOMPARE(result.at("kept").get<std::string>(), snapshot.text());
+        QVERIFY(result.at("running").get<bool>());
+        QCOMPARE(result.at("note").get<std::string>(), std::string("it had to boot"));
+        job.result = core::RevertResult{domain, std::nullopt, false, {}};
+        result = describeJob(job).at("result").get<Options>();
+        QCOMPARE(result.at("kept").get<std::string>(), std::string());
+    }
+
+    void snapshotIds_areChecked_data() {
+        QTest::addColumn<QByteArray>("given");
+        QTest::newRow("empty") << QByteArray();
+        QTest::newRow("the beginning of one") << QByteArray("1a2b3c4d");
+        QTest::newRow("a path") << QByteArray("../../../etc/passwd");
+        QTest::newRow("large letters") << QByteArray("1A2B3C4D-0000-4000-8000-000000000001");
+        QTest::newRow("something behind") << QByteArray("1a2b3c4d-0000-4000-8000-000000000001\n");
+        QTest::newRow("escape sequence") << QByteArray("\x1b]0;owned\x07");
+    }
+    void snapshotIds_areChecked() {
+        QFETCH(QByteArray, given);
+        const auto id = snapshotIdFrom(given.toStdString());
+        QVERIFY(!id);
+        QCOMPARE(id.error().code, ErrorCode::InvalidArgument);
+        for (const char c : id.error().message) {
+            QVERIFY(c >= 0x20 && c < 0x7f);
+        }
+    }
+    void snapshotIds_areTaken() {
+        const auto id = randomId<SnapshotId>();
+        QCOMPARE(snapshotIdFrom(id.text()).value(), id);
+    }
+
+    void snapshotOptions_haveTheirDefaults() {
+        QVERIFY(revertOptionsFrom({})->keepsPresent);
+        QVERIFY(!revertOptionsFrom({{"keep", sdbus::Variant(false)}})->keepsPresent);
+        QVERIFY(!revertOptionsFrom({{"keep", sdbus::Variant(std::string("false"))}})->keepsPresent);
+        QVERIFY(revertOptionsFrom({{"disk", sdbus::Variant(true)}})->isDiskOnly);
+        QVERIFY(!forkOptionsFrom({})->label);
+        QCOMPARE(forkOptionsFrom({{"label", sdbus::Variant(std::string("red"))}})->label.value(), std::string("red"));
+        QCOMPARE(takeOptionsFrom({{"reason", sdbus::Variant(std::string("why"))}})->reason, std::string("why"));
+        QVERIFY(!snapshotChangesFrom({})->isPinned);
+        QCOMPARE(snapshotChangesFrom({{"pinned", sdbus::Variant(false)}})->isPinned, std::optional(false));
+        QCOMPARE(snapshotChangesFrom({{"label", sdbus::Variant(std::string())}})->label, std::optional(std::string()));
+    }
+    void snapshotOptions_refuse() {
+        QCOMPARE(revertOptionsFrom({{"keep", sdbus::Variant(1.5)}}).error().code, ErrorCode::InvalidArgument);
+        QCOMPARE(forkOptionsFrom({{"size", sdbus::Variant(std::string("large"))}}).error().code,
+                 ErrorCode::InvalidArgument);
+        QCOMPARE(takeOptionsFrom({{"label", sdbus::Variant(true)}}).error().code, ErrorCode::InvalidArgument);
+        QCOMPARE(snapshotChangesFrom({{"suspect", sdbus::Variant(std::string("x"))}}).error().code,
+                 ErrorCode::InvalidArgument);
     }
 
     void options_refuse_data() {
