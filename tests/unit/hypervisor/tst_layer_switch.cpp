@@ -135,5 +135,5 @@ private:
     }
 };
 
-QTEST_GUILESS_MAIN(LayerSwitchTest)
+QTEST_APPLESS_MAIN(LayerSwitchTest)
 #include "tst_layer_switch.moc"
