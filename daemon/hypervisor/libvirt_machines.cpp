@@ -19,7 +19,6 @@
 #include <fstream>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -179,41 +178,66 @@ Status LibvirtMachines::switchLayers(const InstanceId& id, const NewLayers& laye
     if (!xml) {
         return fail(xml.error());
     }
-    std::optional<Error> error;
-    {
-        auto connection = m_connection.acquire();
-        if (!connection) {
-            return fail(connection.error()); // nothing has been asked for yet
+    // A libvirtd that died in an earlier call counts its nodes from where that began: each try uses up one name.
+    constexpr int kTries = 3;
+    for (int i = 1;; ++i) {
+        auto tried = trySwitch(id, *xml);
+        if (tried.isAsked) {
+            tried.status = whatHappened(id, layers, std::move(tried.status));
         }
-        const auto domain = lookUp(connection->get(), id, "switch the disks of");
-        if (!domain) {
-            return fail(domain.error());
+        const bool isAgain = !tried.status && tried.isAsked && i < kTries &&
+                             tried.status.error().message.find("Duplicate nodes") != std::string::npos &&
+                             tried.status.error().code != ErrorCode::Unavailable;
+        if (!isAgain) {
+            return std::move(tried.status);
         }
-        const unsigned flags = VIR_DOMAIN_SNAPSHOT_CREATE_DISK_ONLY | VIR_DOMAIN_SNAPSHOT_CREATE_NO_METADATA |
-                               VIR_DOMAIN_SNAPSHOT_CREATE_ATOMIC | VIR_DOMAIN_SNAPSHOT_CREATE_REUSE_EXT;
-        virDomainSnapshot* const made = virDomainSnapshotCreateXML(domain->get(), xml->c_str(), flags);
-        if (made != nullptr) {
-            virDomainSnapshotFree(made);
-            return {};
-        }
-        error = lastLibvirtError(aboutInstance("switch the disks of", id));
     }
-    // The emulator knows whether it did.
+}
+
+LibvirtMachines::Tried LibvirtMachines::trySwitch(const InstanceId& id, const std::string& xml) {
+    auto connection = m_connection.acquire();
+    if (!connection) {
+        return {fail(connection.error()), false};
+    }
+    const auto domain = lookUp(connection->get(), id, "switch the disks of");
+    if (!domain) {
+        return {fail(domain.error()), false};
+    }
+    const unsigned flags = VIR_DOMAIN_SNAPSHOT_CREATE_DISK_ONLY | VIR_DOMAIN_SNAPSHOT_CREATE_NO_METADATA |
+                           VIR_DOMAIN_SNAPSHOT_CREATE_ATOMIC | VIR_DOMAIN_SNAPSHOT_CREATE_REUSE_EXT;
+    virDomainSnapshot* const made = virDomainSnapshotCreateXML(domain->get(), xml.c_str(), flags);
+    if (made == nullptr) {
+        return {fail(lastLibvirtError(aboutInstance("switch the disks of", id))), true};
+    }
+    virDomainSnapshotFree(made);
+    return {};
+}
+
+/// After a failed call: the emulator knows whether it did.
+Status LibvirtMachines::whatHappened(const InstanceId& id, const NewLayers& layers, Status failed) {
+    if (failed) {
+        return failed;
+    }
     const auto active = activeLayers(id);
     if (!active) {
         return fail(ErrorCode::Unavailable,
-                    error->message + "; and whether it did cannot be told: " + active.error().message);
+                    failed.error().message + "; and whether it did cannot be told: " + active.error().message);
     }
     const bool isSystemNew = layers.system && active->system == layers.system;
     const bool isHomeNew = layers.home && active->home == layers.home;
     if (isSystemNew == layers.system.has_value() && isHomeNew == layers.home.has_value()) {
         return {};
     }
-    if (!isSystemNew && !isHomeNew) {
-        return fail(std::move(*error));
+    if (isSystemNew || isHomeNew) {
+        // QEMU does it as one transaction.
+        return fail(ErrorCode::HostFailure, failed.error().message + "; and only one of its disks was switched");
     }
-    // QEMU does it as one transaction.
-    return fail(ErrorCode::HostFailure, error->message + "; and only one of its disks was switched");
+    if (failed.error().message.find("is used as backing") != std::string::npos) {
+        // The emulator did an earlier one, and libvirt never learned of it.
+        failed.error().message += "; libvirtd died in the middle of an earlier snapshot and does not know this guest's "
+                                  "disks any more: suspend or stop the domain and start it again";
+    }
+    return failed;
 }
 
 Result<core::Machines::NewLayers> LibvirtMachines::activeLayers(const InstanceId& id) {

@@ -30,6 +30,13 @@ public:
     Result<std::string> version(core::Acceleration acceleration) override;
 
 private:
+    struct Tried {
+        Status status;
+        bool isAsked = true; ///< libvirt was asked to, so it may have happened
+    };
+    Tried trySwitch(const InstanceId& id, const std::string& xml);
+    Status whatHappened(const InstanceId& id, const NewLayers& layers, Status failed);
+
     LibvirtConnection& m_connection;
     Patience m_patience;
 };
