@@ -11,6 +11,7 @@
 #include <QHeaderView>
 #include <QPointer>
 #include <QPushButton>
+#include <QStyledItemDelegate>
 #include <QTreeWidget>
 #include <QVBoxLayout>
 
@@ -26,7 +27,7 @@ constexpr int kIdRole = Qt::UserRole + 1;
 QString whatItIs(const client::SnapshotInfo& snapshot, bool isHere) {
     QStringList words{snapshot.label.isEmpty() ? reasonInWords(snapshot.reason) : shown(snapshot.label, 80)};
     if (isHere) {
-        words.append(RevertDialog::tr("it comes from here"));
+        words.append(RevertDialog::tr("the present began here"));
     }
     if (snapshot.isPinned) {
         words.append(RevertDialog::tr("pinned"));
@@ -35,6 +36,24 @@ QString whatItIs(const client::SnapshotInfo& snapshot, bool isHere) {
         words.append(RevertDialog::tr("suspect"));
     }
     return words.join(QStringLiteral(", "));
+}
+
+/// Rows with room to read and to hit.
+class RoomyDelegate : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+    QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+        return QStyledItemDelegate::sizeHint(option, index) + QSize(2 * kGap, 0) + QSize(0, kGap + kGap / 2);
+    }
+};
+
+/// A dark desktop's empty box would hardly stand out from the window.
+void makeVisible(QCheckBox* box) {
+    QPalette palette = box->palette();
+    if (palette.color(QPalette::Window).lightness() < 128) {
+        palette.setColor(QPalette::Base, palette.color(QPalette::Button).lighter(120));
+        box->setPalette(palette);
+    }
 }
 
 } // namespace
@@ -57,6 +76,8 @@ RevertDialog::RevertDialog(Desk& desk, const QString& path, QWidget* parent)
 
     m_list->setAccessibleName(tr("Snapshots of %1, the newest first").arg(m_name));
     m_list->setHeaderLabels({tr("Taken"), tr("What it is"), tr("Holds"), tr("Size")});
+    m_list->setItemDelegate(new RoomyDelegate(m_list));
+    m_list->headerItem()->setTextAlignment(Size, Qt::AlignRight | Qt::AlignVCenter);
     m_list->setRootIsDecorated(false);
     m_list->setUniformRowHeights(true);
     m_list->setAllColumnsShowFocus(true);
@@ -69,6 +90,8 @@ RevertDialog::RevertDialog(Desk& desk, const QString& path, QWidget* parent)
     m_keep->setAccessibleName(tr("Keep what is there now, as a snapshot"));
     m_boot->setAccessibleName(tr("Leave the memory out, so that it boots"));
     m_none->hide();
+    makeVisible(m_keep);
+    makeVisible(m_boot);
 
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
     m_revert = buttons->addButton(tr("&Revert"), QDialogButtonBox::AcceptRole);
@@ -84,7 +107,7 @@ RevertDialog::RevertDialog(Desk& desk, const QString& path, QWidget* parent)
     layout->setSpacing(12);
     layout->addWidget(new TextLabel(TextLabel::Look::Heading, tr("Revert %1 to a snapshot").arg(m_name)));
     layout->addWidget(m_banner);
-    layout->addWidget(m_none);
+    layout->addWidget(m_none, 1, Qt::AlignTop);
     layout->addWidget(m_list, 1);
     layout->addWidget(m_keep);
     layout->addWidget(m_boot);
