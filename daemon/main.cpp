@@ -12,7 +12,10 @@
 #include "core/services/guest_event_relay.hpp"
 #include "core/services/instance_launcher.hpp"
 #include "core/services/lifecycle_service.hpp"
+#include "core/services/lineage_table.hpp"
 #include "core/services/reconciler.hpp"
+#include "core/services/snapshot_service.hpp"
+#include "core/services/snapshot_taker.hpp"
 #include "core/services/space_guard.hpp"
 #include "core/services/template_service.hpp"
 #include "core/services/uid_leases.hpp"
@@ -27,6 +30,7 @@
 #include "hypervisor/libvirt_runtime.hpp"
 #include "imaging/disk_probe.hpp"
 #include "imaging/file_instance_store.hpp"
+#include "imaging/file_snapshot_store.hpp"
 #include "imaging/file_template_store.hpp"
 #include "imaging/file_warm_image_store.hpp"
 #include "imaging/process_memory_capturer.hpp"
@@ -45,6 +49,7 @@
 #include "storage/database.hpp"
 #include "storage/sqlite_domain_repository.hpp"
 #include "storage/sqlite_instance_repository.hpp"
+#include "storage/sqlite_snapshot_repository.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -99,6 +104,7 @@ void reportReconciliation(const core::Reconciler::Report& report) {
                                                        {"ENDED", std::to_string(report.ended)},
                                                        {"UNDONE", std::to_string(report.undone)},
                                                        {"REMOVED", std::to_string(report.removed)},
+                                                       {"REBUILT", std::to_string(report.rebuilt)},
                                                        {"FOREIGN", std::to_string(report.foreign)}});
 }
 
@@ -183,6 +189,7 @@ int run(const Settings& settings) noexcept {
     const auto database = orFail(storage::Database::open(settings.stateDirectory / "bulkhead.db"));
     storage::SqliteDomainRepository domainRepository(*database);
     storage::SqliteInstanceRepository instanceRepository(*database);
+    storage::SqliteSnapshotRepository snapshotRepository(*database);
     config::FileDefinitionStore definitions(
         {.adminDomains = settings.configDirectory / "domains.d",
          .userDomains = settings.stateDirectory / "domains",
@@ -205,6 +212,7 @@ int run(const Settings& settings) noexcept {
     imaging::FileTemplateStore templateStore(layout, clock);
     imaging::FileInstanceStore instanceStore(layout);
     imaging::FileWarmImageStore warmImageStore(layout, clock);
+    imaging::FileSnapshotStore snapshotStore(layout);
     imaging::ProcessMemoryCapturer memoryCapturer(settings.libexecDirectory / "bulkhead-memcap");
     imaging::ProcessTemplateBuilder builder({.program = settings.libexecDirectory / "bulkhead-build",
                                              .agent = settings.libexecDirectory / "bulkhead-agent",
@@ -222,9 +230,12 @@ int run(const Settings& settings) noexcept {
                                      .builder = builder,
                                      .acceleration = acceleration,
                                      .instances = instanceRepository,
+                                     .snapshots = snapshotRepository,
                                      .events = events},
                                     jobs);
     core::DomainTable table(events);
+    core::LineageTable lineage({.repository = snapshotRepository, .store = snapshotStore, .events = events}, table,
+                               layout.snapshots());
     core::UidLeases leases;
     core::GuestEventRelay relay;
     link::ChannelLinks links(
@@ -238,6 +249,7 @@ int run(const Settings& settings) noexcept {
                                      .links = links,
                                      .machines = machines,
                                      .images = warmImageStore,
+                                     .snapshots = snapshotStore,
                                      .acceleration = acceleration,
                                      .transport = transport,
                                      .memory = memory,
@@ -247,9 +259,10 @@ int run(const Settings& settings) noexcept {
                                        .machines = machines,
                                        .memory = memoryCapturer,
                                        .images = warmImageStore,
-                                       .links = links},
+                                       .links = links,
+                                       .filesInUse = [&lineage] { return lineage.filesInUse(); }},
                                       launcher, templates, jobs, {});
-    core::LifecycleService lifecycle(table, domainRepository, instanceRepository, links, launcher, monitor, jobs,
+    core::LifecycleService lifecycle(table, domainRepository, instanceRepository, links, launcher, monitor, lineage, jobs,
                                      {.cleanUps = cleanUps, .linkWork = linkWork}, {});
     if (settings.warmImages == "auto") {
         templates.whenInstalled([&warmImages](const std::string& name) { warmImages.makeSoon(name, {}); });
@@ -264,8 +277,18 @@ int run(const Settings& settings) noexcept {
                                  .definitions = definitions,
                                  .store = instanceStore,
                                  .links = links,
+                                 .snapshots = snapshotStore,
+                                 .heads = snapshotRepository,
                                  .clock = clock},
                                 table, templates, lifecycle, jobs);
+    core::SnapshotTaker snapshotTaker({.hypervisor = hypervisor,
+                                       .machines = machines,
+                                       .memory = memoryCapturer,
+                                       .store = snapshotStore,
+                                       .links = links,
+                                       .clock = clock},
+                                      lineage, templates, monitor);
+    core::SnapshotService snapshots(snapshotStore, table, domains, lifecycle, lineage, snapshotTaker, jobs);
     core::DisplayService displays(domains, hypervisor, links);
     hypervisor::LibvirtProbe libvirtProbe(libvirt, acceleration, {.uid = trialUid, .gid = imageGroup});
     link::ChannelProbe channelProbe(transport);
@@ -287,8 +310,11 @@ int run(const Settings& settings) noexcept {
                                  .instances = instanceRepository,
                                  .definitions = definitions,
                                  .links = links,
+                                 .snapshots = snapshotRepository,
+                                 .snapshotStore = snapshotStore,
+                                 .machines = machines,
                                  .clock = clock},
-                                table, leases, launcher, lifecycle, monitor);
+                                table, lineage, leases, launcher, lifecycle, monitor);
     reportReconciliation(reconcile(reconciler));
     core::SpaceGuard spaceGuard(hypervisor, instanceStore, table, cleanUps);
     cleanUps.post([&spaceGuard] { spaceGuard.begin(); });
@@ -307,6 +333,7 @@ int run(const Settings& settings) noexcept {
                               .lifecycle = lifecycle,
                               .templates = templates,
                               .warmImages = warmImages,
+                              .snapshots = snapshots,
                               .doctor = doctor,
                               .jobs = jobs,
                               .syncObjects = {},

@@ -216,7 +216,10 @@ void Channel::onDaemonRecord(const ToChannel& record, std::string_view rest) {
     case ToChannelKind::Shutdown:
     case ToChannelKind::SetClock:
     case ToChannelKind::Quiesce:
-    case ToChannelKind::Rejuvenate: {
+    case ToChannelKind::Rejuvenate:
+    case ToChannelKind::Freeze:
+    case ToChannelKind::Thaw:
+    case ToChannelKind::SetHostname: {
         const auto refused = m_control ? m_control->request({.kind = record.kind,
                                                              .connection = m_daemon.connection(),
                                                              .request = record.request,

@@ -2,8 +2,11 @@
 #include "channel/guest_control.hpp"
 
 #include "protocol/agent.pb.h"
+#include "protocol/hostname.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/time_zone.hpp"
+
+#include <algorithm>
 
 namespace bulkhead::channel {
 
@@ -14,6 +17,15 @@ constexpr std::size_t kMaxUnanswered = 16;
 constexpr std::chrono::seconds kAnswerTime{10};
 /// Where the guest writes to its disks, or makes a file system larger, before it answers.
 constexpr std::chrono::seconds kLongAnswerTime{60};
+
+bool isLong(ToChannelKind kind) {
+    return kind == ToChannelKind::Quiesce || kind == ToChannelKind::Rejuvenate || kind == ToChannelKind::Freeze ||
+           kind == ToChannelKind::Thaw;
+}
+
+bool isOfSnapshots(ToChannelKind kind) {
+    return kind == ToChannelKind::Freeze || kind == ToChannelKind::Thaw || kind == ToChannelKind::SetHostname;
+}
 } // namespace
 
 GuestControl::GuestControl(protocol::Session& session, protocol::StreamId stream, GuestControlEvents& events)
@@ -32,6 +44,9 @@ std::optional<RefusedReason> GuestControl::request(const DaemonRequest& request)
     }
     if (m_waiting.size() + (m_ping ? 1 : 0) >= kMaxUnanswered) {
         return RefusedReason::TooMany;
+    }
+    if (isOfSnapshots(request.kind) && !m_knowsSnapshots) {
+        return RefusedReason::Unsupported;
     }
     agent::Request message;
     message.set_id(m_nextId);
@@ -60,13 +75,27 @@ std::optional<RefusedReason> GuestControl::request(const DaemonRequest& request)
             return RefusedReason::BadRequest;
         }
         break;
+    case ToChannelKind::Freeze:
+        if (request.argument != 0 && request.argument != 1) {
+            return RefusedReason::BadRequest;
+        }
+        message.mutable_freeze()->set_of_memory(request.argument == 1);
+        break;
+    case ToChannelKind::Thaw:
+        message.mutable_thaw()->set_realtime_ns(request.argument);
+        break;
+    case ToChannelKind::SetHostname:
+        if (!protocol::isHostname(request.payload)) {
+            return RefusedReason::BadRequest;
+        }
+        message.mutable_set_hostname()->set_name(request.payload);
+        break;
     case ToChannelKind::Exec:
     case ToChannelKind::OpenSession:
     case ToChannelKind::Close:
         return RefusedReason::BadRequest;
     }
-    const bool isLong = request.kind == ToChannelKind::Quiesce || request.kind == ToChannelKind::Rejuvenate;
-    Waiting waiting{request, Clock::now() + (isLong ? kLongAnswerTime : kAnswerTime)};
+    Waiting waiting{request, Clock::now() + (isLong(request.kind) ? kLongAnswerTime : kAnswerTime)};
     waiting.request.payload.clear(); // random numbers that nobody needs again
     m_waiting.emplace(m_nextId++, std::move(waiting));
     m_outbox.push(message.SerializeAsString());
@@ -106,6 +135,7 @@ Violation GuestControl::onReply(const GuestReply& reply) {
             return Violation::BadMessage;
         }
         m_isReady = true;
+        m_knowsSnapshots = std::ranges::find(hello->features, protocol::kFeatureSnapshot) != hello->features.end();
         m_events.onGuestHello(*hello);
         return Violation::None;
     }

@@ -19,7 +19,7 @@ struct DaemonRequest {
     std::uint64_t connection = 0;
     std::uint64_t request = 0;
     std::int64_t argument = 0;
-    /// Rejuvenate: the serialised message. SetClock: empty, or the name of a time zone.
+    /// Rejuvenate: the serialised message. SetClock: empty, or the name of a time zone. SetHostname: the name.
     std::string payload = {};
 };
 
@@ -39,8 +39,8 @@ public:
     GuestControl(protocol::Session& session, protocol::StreamId stream, GuestControlEvents& events);
 
     /// Sends a request to the guest. At most 16 are unanswered; none before the guest's hello, or when it does not
-    /// take what was sent: TooMany or NotReady. An answer that takes over ten seconds (a minute with Quiesce
-    /// and Rejuvenate) is told as TimedOut.
+    /// take what was sent: TooMany or NotReady. Unsupported: the guest's agent does not know such a request. An answer
+    /// that takes over ten seconds (a minute with those that write to the guest's disks) is told as TimedOut.
     std::optional<RefusedReason> request(const DaemonRequest& request);
     /// Asks for any answer at all; nothing is told of it but that the guest was heard. One at a time.
     void ping();
@@ -69,6 +69,7 @@ private:
     std::optional<std::uint64_t> m_ping;
     std::uint64_t m_nextId = 1;
     bool m_isReady = false;
+    bool m_knowsSnapshots = false; ///< the guest named that feature
 };
 
 } // namespace bulkhead::channel

@@ -17,14 +17,17 @@ namespace bulkhead::channel {
 // are dropped.
 
 enum class ToChannelKind : std::uint32_t {
-    Exec = 1,        ///< followed in the same packet by a serialised bulkhead.agent.ExecRequest (exec_id ignored)
-    Status = 2,      ///< answered by FromChannelKind::Status
-    Shutdown = 3,    ///< orderly power off; `argument` = grace in milliseconds
-    SetClock = 4,    ///< `argument` = CLOCK_REALTIME in nanoseconds; the name of a time zone may follow in the packet
-    Close = 5,       ///< end the process
-    OpenSession = 6, ///< a session stream for a client (dbus/interfaces/session_stream.hpp)
-    Quiesce = 7,     ///< before a picture of the guest's memory is taken
-    Rejuvenate = 8,  ///< followed in the same packet by a serialised bulkhead.agent.RejuvenateRequest
+    Exec = 1,         ///< followed in the same packet by a serialised bulkhead.agent.ExecRequest (exec_id ignored)
+    Status = 2,       ///< answered by FromChannelKind::Status
+    Shutdown = 3,     ///< orderly power off; `argument` = grace in milliseconds
+    SetClock = 4,     ///< `argument` = CLOCK_REALTIME in nanoseconds; the name of a time zone may follow in the packet
+    Close = 5,        ///< end the process
+    OpenSession = 6,  ///< a session stream for a client (dbus/interfaces/session_stream.hpp)
+    Quiesce = 7,      ///< before a picture of the guest's memory is taken
+    Rejuvenate = 8,   ///< followed in the same packet by a serialised bulkhead.agent.RejuvenateRequest
+    Freeze = 9,       ///< before a picture of the running guest is taken; `argument` = 1: of its memory, too, else 0
+    Thaw = 10,        ///< after it; `argument` = CLOCK_REALTIME in nanoseconds
+    SetHostname = 11, ///< what the guest is to call itself follows in the same packet
 };
 
 struct ToChannel {
@@ -39,13 +42,12 @@ enum class FromChannelKind : std::uint32_t {
                ///< WindowsState
     Ready = 2, ///< the guest has proved the token and said hello. a = protocol version
     ExecAccepted = 3, ///< answer to Exec, exec id in `value[0]`, with SCM_RIGHTS: control, input, output, error (4 fds)
-    Refused = 4,      ///< answer to Exec, Status, Shutdown, SetClock, OpenSession, Quiesce, Rejuvenate:
-                      ///< a = RefusedReason, b = the guest's errno with GuestError
+    Refused = 4,      ///< answer to every request: a = RefusedReason, b = the guest's errno with GuestError
     ExecFinished =
         5,        ///< exec id in value[0]; a = ClientEventKind, b = status or signal; value[1] = execs that still run
     Status = 6,   ///< value[0..7] = uptime ms, memory total, available, processes, system total, available, home total,
                   ///< available
-    Done = 7,     ///< answer to Shutdown, SetClock, Quiesce and Rejuvenate
+    Done = 7,     ///< answer to those that have no other
     Windows = 10, ///< a = WindowsState, whenever it changes
     SessionOpened = 9, ///< answer to OpenSession, with SCM_RIGHTS: the client's end (1 descriptor)
     Lost = 8, ///< the guest is gone or broke the protocol; a = LostReason, b = Violation. The process ends after it.
@@ -58,7 +60,14 @@ enum class WindowsState : std::uint32_t {
     Closed = 2, ///< they did, and the last one has closed some time ago
 };
 
-enum class RefusedReason : std::uint32_t { NotReady = 1, TooMany = 2, BadRequest = 3, GuestError = 4, TimedOut = 5 };
+enum class RefusedReason : std::uint32_t {
+    NotReady = 1,
+    TooMany = 2,
+    BadRequest = 3,
+    GuestError = 4,
+    TimedOut = 5,
+    Unsupported = 6, ///< the guest's agent does not name the feature
+};
 enum class LostReason : std::uint32_t { EndOfFile = 1, Violation = 2, NoAnswer = 3, Internal = 4 };
 
 struct FromChannel {

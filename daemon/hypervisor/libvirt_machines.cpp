@@ -4,6 +4,7 @@
 #include "base/escaping.hpp"
 #include "base/unique_fd.hpp"
 #include "hypervisor/domain_xml.hpp"
+#include "hypervisor/layer_switch.hpp"
 #include "hypervisor/libvirt_domain.hpp"
 #include "hypervisor/libvirt_error.hpp"
 
@@ -18,6 +19,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -170,6 +172,59 @@ Status LibvirtMachines::pauseAndSave(const InstanceId& id, const std::filesystem
         return failErrno("cannot write " + file.string(), errno);
     }
     return status.st_size > 0 ? Status{} : fail(ErrorCode::HostFailure, "the emulator wrote no state of its devices");
+}
+
+Status LibvirtMachines::switchLayers(const InstanceId& id, const NewLayers& layers) {
+    const auto xml = layerSwitchXml(layers);
+    if (!xml) {
+        return fail(xml.error());
+    }
+    std::optional<Error> error;
+    {
+        auto connection = m_connection.acquire();
+        if (!connection) {
+            return fail(connection.error()); // nothing has been asked for yet
+        }
+        const auto domain = lookUp(connection->get(), id, "switch the disks of");
+        if (!domain) {
+            return fail(domain.error());
+        }
+        const unsigned flags = VIR_DOMAIN_SNAPSHOT_CREATE_DISK_ONLY | VIR_DOMAIN_SNAPSHOT_CREATE_NO_METADATA |
+                               VIR_DOMAIN_SNAPSHOT_CREATE_ATOMIC | VIR_DOMAIN_SNAPSHOT_CREATE_REUSE_EXT;
+        virDomainSnapshot* const made = virDomainSnapshotCreateXML(domain->get(), xml->c_str(), flags);
+        if (made != nullptr) {
+            virDomainSnapshotFree(made);
+            return {};
+        }
+        error = lastLibvirtError(aboutInstance("switch the disks of", id));
+    }
+    // The emulator knows whether it did.
+    const auto active = activeLayers(id);
+    if (!active) {
+        return fail(ErrorCode::Unavailable,
+                    error->message + "; and whether it did cannot be told: " + active.error().message);
+    }
+    const bool isSystemNew = layers.system && active->system == layers.system;
+    const bool isHomeNew = layers.home && active->home == layers.home;
+    if (isSystemNew == layers.system.has_value() && isHomeNew == layers.home.has_value()) {
+        return {};
+    }
+    if (!isSystemNew && !isHomeNew) {
+        return fail(std::move(*error));
+    }
+    // QEMU does it as one transaction.
+    return fail(ErrorCode::HostFailure, error->message + "; and only one of its disks was switched");
+}
+
+Result<core::Machines::NewLayers> LibvirtMachines::activeLayers(const InstanceId& id) {
+    return m_connection.repeatable([&](virConnect* connection) -> Result<NewLayers> {
+        const auto domain = lookUp(connection, id, "ask for the disks of");
+        if (!domain) {
+            return fail(domain.error());
+        }
+        const auto blocks = monitor(domain->get(), "query-block", Json::object());
+        return blocks ? activeLayersIn(blocks->dump()) : fail(blocks.error());
+    });
 }
 
 Result<std::string> LibvirtMachines::version(core::Acceleration acceleration) {

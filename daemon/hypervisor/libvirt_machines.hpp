@@ -25,6 +25,8 @@ public:
 
     Status load(const InstanceId& id, const std::filesystem::path& devices) override;
     Status pauseAndSave(const InstanceId& id, const std::filesystem::path& file) override;
+    Status switchLayers(const InstanceId& id, const NewLayers& layers) override;
+    Result<NewLayers> activeLayers(const InstanceId& id) override;
     Result<std::string> version(core::Acceleration acceleration) override;
 
 private:

@@ -17,13 +17,8 @@ namespace bulkhead::imaging {
 
 namespace {
 
-/// In an instance's folder: the id of the domain whose home it has claimed. Written before the claim, so that the home
-/// finds its way back even when the record of the instance is lost.
-constexpr const char* kClaimName = "claim";
 /// What a start writes at once: two empty overlays and small files.
 constexpr Bytes kInstanceNeeds = 4 * kMiB;
-constexpr std::size_t kIdLength = 36;
-constexpr std::size_t kMostManifest = std::size_t{16} * 1024;
 
 std::string_view tokenBytes(const core::GuestToken& token) {
     const void* const data = token.data();
@@ -33,20 +28,6 @@ std::string_view tokenBytes(const core::GuestToken& token) {
 std::int64_t secondsNow() {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     return std::chrono::duration_cast<std::chrono::seconds>(now).count();
-}
-
-template <class IdType> Result<std::vector<IdType>> idsIn(const std::filesystem::path& folder) {
-    const auto names = listFolder(folder);
-    if (!names) {
-        return fail(names.error());
-    }
-    std::vector<IdType> ids;
-    for (const std::string& name : *names) {
-        if (auto id = IdType::parse(name)) {
-            ids.push_back(*id);
-        }
-    }
-    return ids;
 }
 
 } // namespace
@@ -64,37 +45,38 @@ Status FileInstanceStore::createHome(const DomainId& domain, uid_t owner, const 
         return room;
     }
     const std::filesystem::path temporary = m_layout.homes() / (".new-" + domain.text());
-    const HomeManifest manifest{owner, name, secondsNow()};
+    const HomeManifest manifest{owner, name, secondsNow(), {}};
     ScopeGuard undo([&] { [[maybe_unused]] const Status removed = removeTree(temporary); });
-    const Status made = removeTree(temporary)
-                            .and_then([&] { return makeFolder(temporary, m_layout.sharedFolder()); })
-                            .and_then([&] { return makeHomeFileSystem(temporary / "home.img", size); })
-                            .and_then([&] { return setAccess(temporary / "home.img", m_layout.privateFile()); })
-                            .and_then([&] {
-                                // Before the home has its name: no home without it is ever seen.
-                                return writeNewFile(temporary / kManifestName, writeHomeManifest(manifest),
-                                                    m_layout.privateFile(), true);
-                            })
-                            .and_then([&] { return syncPath(temporary); })
-                            .and_then([&] { return renamePath(temporary, folder); })
-                            .and_then([&] { return syncPath(m_layout.homes()); });
+    const Status made =
+        removeTree(temporary)
+            .and_then([&] { return makeFolder(temporary, m_layout.sharedFolder()); })
+            .and_then([&] { return makeHomeFileSystem(temporary / "home.img", size); })
+            .and_then([&] { return setAccess(temporary / "home.img", m_layout.privateFile()); })
+            .and_then([&] {
+                // Before the home has its name: no home without it is ever seen.
+                return writeNewFile(temporary / kManifestName, writeHomeManifest(manifest, m_layout.state()),
+                                    m_layout.privateFile(), true);
+            })
+            .and_then([&] { return syncPath(temporary); })
+            .and_then([&] { return renamePath(temporary, folder); })
+            .and_then([&] { return syncPath(m_layout.homes()); });
     return made;
 }
 
 Status FileInstanceStore::growHome(const DomainId& domain, Bytes size) {
     const std::lock_guard lock(m_homes);
-    const std::filesystem::path image = m_layout.homeImage(domain);
-    if (!isThere(image)) {
+    if (!isThere(m_layout.homeFolder(domain))) {
         return {};
     }
-    const auto claimant = otherClaimantOf(domain, std::nullopt, Unreadable::Fails);
+    const auto claimant = m_layers.otherClaimantOf(domain, std::nullopt, LayerFiles::Unreadable::Fails);
     if (!claimant) {
         return fail(claimant.error().in("the home disk may be in use"));
     }
     if (*claimant) {
         return fail(ErrorCode::Busy, "the home disk is in use by instance " + (*claimant)->text());
     }
-    return growRawFile(image, size);
+    const auto home = m_layers.home(domain);
+    return home ? growLayer(home->layers.front(), size) : fail(home.error());
 }
 
 Status FileInstanceStore::removeHome(const DomainId& domain) {
@@ -111,68 +93,35 @@ Status FileInstanceStore::removeHome(const DomainId& domain) {
         .and_then([&] { return removeTree(going); });
 }
 
-Result<core::Disk> FileInstanceStore::makeSystem(const core::InstancePlan& plan,
-                                                 const std::filesystem::path& templateFolder) const {
-    const std::filesystem::path overlay = m_layout.instance(plan.instance) / "system.qcow2";
-    core::Disk disk{{{templateFolder / "root.img", core::DiskFormat::Raw}}};
-    if (plan.systemBase) {
-        disk.layers.insert(disk.layers.begin(), *plan.systemBase);
-    }
-    const Status made = makeOverlay(overlay, disk.layers.front()).and_then([&] {
+Result<core::Disk> FileInstanceStore::addOverlay(const core::InstancePlan& plan, const char* name,
+                                                 core::Disk base) const {
+    const std::filesystem::path overlay = m_layout.instance(plan.instance) / name;
+    const Status made = makeOverlay(overlay, base.layers.front()).and_then([&] {
         return setAccess(overlay, emulatorFile(plan, 0600));
     });
     if (!made) {
         return fail(made.error());
     }
-    disk.layers.insert(disk.layers.begin(), {overlay, core::DiskFormat::Qcow2});
-    return disk;
+    base.layers.insert(base.layers.begin(), {overlay, core::DiskFormat::Qcow2});
+    return base;
 }
 
-Result<std::optional<DomainId>> FileInstanceStore::claimedBy(const InstanceId& instance) const {
-    const std::filesystem::path file = m_layout.instance(instance) / kClaimName;
-    const auto text = readSmallFile(file, kIdLength);
-    if (!text) {
-        if (text.error().code == ErrorCode::NotFound) {
-            return std::optional<DomainId>{};
-        }
-        return fail(text.error());
-    }
-    const auto domain = DomainId::parse(*text);
-    if (!domain) {
-        return fail(ErrorCode::HostFailure, file.string() + " is damaged: it does not say which home is claimed");
-    }
-    return std::optional(*domain);
-}
-
-Result<std::optional<InstanceId>> FileInstanceStore::otherClaimantOf(const DomainId& domain,
-                                                                     const std::optional<InstanceId>& self,
-                                                                     Unreadable unreadable) const {
-    const auto ids = idsIn<InstanceId>(m_layout.instances());
-    if (!ids) {
-        return fail(ids.error());
-    }
-    for (const InstanceId& id : *ids) {
-        if (id == self) {
-            continue;
-        }
-        const auto claimed = claimedBy(id);
-        if (!claimed && unreadable == Unreadable::Fails) {
-            return fail(claimed.error());
-        }
-        if (claimed && *claimed == domain) {
-            return std::optional(id);
-        }
-    }
-    return std::optional<InstanceId>{};
+Result<core::Disk> FileInstanceStore::makeSystem(const core::InstancePlan& plan,
+                                                 const std::filesystem::path& templateFolder) const {
+    const core::Disk plain{{{templateFolder / "root.img", core::DiskFormat::Raw}}};
+    return addOverlay(plan, "system.qcow2", plan.systemBase.layers.empty() ? plain : plan.systemBase);
 }
 
 Result<core::Disk> FileInstanceStore::claimHome(const core::InstancePlan& plan, const DomainId& domain) const {
-    const std::filesystem::path image = m_layout.homeImage(domain);
-    if (!isThere(image)) {
-        return fail(ErrorCode::NotFound, "domain " + domain.text() + " has no home disk");
+    if (!plan.homeBase.layers.empty()) {
+        return fail(ErrorCode::InvalidArgument, "a kept home has its own layers");
+    }
+    auto home = m_layers.home(domain);
+    if (!home) {
+        return home;
     }
     // Two emulators on one file system destroy it: a claim that cannot be read may be for this very home.
-    const auto claimant = otherClaimantOf(domain, plan.instance, Unreadable::Fails);
+    const auto claimant = m_layers.otherClaimantOf(domain, plan.instance, LayerFiles::Unreadable::Fails);
     if (!claimant) {
         return fail(claimant.error().in("the home disk of domain " + domain.text() + " may be in use"));
     }
@@ -180,17 +129,18 @@ Result<core::Disk> FileInstanceStore::claimHome(const core::InstancePlan& plan, 
         return fail(ErrorCode::Busy, "the home disk of domain " + domain.text() + " is in use by instance " +
                                          (*claimant)->text() + "; stop that first");
     }
-    const std::filesystem::path claim = m_layout.instance(plan.instance) / kClaimName;
-    const Access forRoot{0400, m_layout.privateFile().uid, m_layout.privateFile().gid};
-    if (auto noted = writeNewFile(claim, domain.text(), forRoot, false); !noted) {
+    if (auto shared = m_layers.shareFrozen(*home); !shared) {
+        return fail(shared.error());
+    }
+    if (auto noted = m_layers.noteClaim(plan.instance, domain); !noted) {
         return fail(noted.error());
     }
-    if (auto given = setAccess(image, emulatorFile(plan, 0600)); !given) {
+    if (auto given = setAccessOfLayer(home->layers.front().path, emulatorFile(plan, 0600)); !given) {
         // Nothing was claimed, so nothing must be given back: the image may be what setAccess() refuses to touch.
-        [[maybe_unused]] const Status removed = removeTree(claim);
+        m_layers.dropClaim(plan.instance);
         return fail(given.error());
     }
-    return core::Disk{{{image, core::DiskFormat::Raw}}};
+    return home;
 }
 
 Result<std::filesystem::path> FileInstanceStore::homeBase(Bytes size) {
@@ -215,18 +165,14 @@ Result<std::filesystem::path> FileInstanceStore::homeBase(Bytes size) {
 }
 
 Result<core::Disk> FileInstanceStore::makeFreshHome(const core::InstancePlan& plan) {
+    if (!plan.homeBase.layers.empty()) {
+        return addOverlay(plan, "home.qcow2", plan.homeBase);
+    }
     const auto base = homeBase(plan.homeSize);
     if (!base) {
         return fail(base.error());
     }
-    const std::filesystem::path overlay = m_layout.instance(plan.instance) / "home.qcow2";
-    const Status made = makeOverlay(overlay, {*base, core::DiskFormat::Raw}).and_then([&] {
-        return setAccess(overlay, emulatorFile(plan, 0600));
-    });
-    if (!made) {
-        return fail(made.error());
-    }
-    return core::Disk{{{overlay, core::DiskFormat::Qcow2}, {*base, core::DiskFormat::Raw}}};
+    return addOverlay(plan, "home.qcow2", core::Disk{{{*base, core::DiskFormat::Raw}}});
 }
 
 Result<core::InstanceFiles> FileInstanceStore::prepareInstance(const core::InstancePlan& plan) {
@@ -278,10 +224,11 @@ Result<core::InstanceFiles> FileInstanceStore::prepareInstance(const core::Insta
     files.tokenFile = folder / "token";
     files.agentSocket = runtime / "agent.sock";
     files.emulatorGid = m_layout.emulatorGroup();
-    const Status rest =
-        writeNewFile(files.tokenFile, tokenBytes(plan.token), emulatorFile(plan, 0400), false).and_then([&] {
-            return makeFolder(runtime, m_layout.privateFolder());
-        });
+    const Status rest = writeNewFile(files.tokenFile, tokenBytes(plan.token), emulatorFile(plan, 0400), false)
+                            .and_then([&] { return makeFolder(runtime, m_layout.privateFolder()); })
+                            .and_then([&] {
+                                return m_layers.noteDisks(plan.instance, {files.system, files.home, plan.memory});
+                            });
     if (!rest) {
         return fail(rest.error());
     }
@@ -289,12 +236,37 @@ Result<core::InstanceFiles> FileInstanceStore::prepareInstance(const core::Insta
     return files;
 }
 
-Status FileInstanceStore::releaseHome(const DomainId& domain) const {
-    const Status released = setAccess(m_layout.homeImage(domain), m_layout.privateFile());
-    if (!released && released.error().code == ErrorCode::NotFound) {
-        return {};
+/// When it is unknown what is active: whatever does not belong to root already.
+Status FileInstanceStore::releaseAllOf(const DomainId& domain, const Error& why) const {
+    log::warning("a home is taken back although it is damaged", {{"DOMAIN", domain.text()}, {"ERROR", why.message}});
+    const std::filesystem::path folder = m_layout.homeFolder(domain);
+    const auto names = listFolder(folder);
+    if (!names) {
+        return fail(names.error());
     }
-    return released;
+    for (const std::string& name : *names) {
+        const auto facts = factsOf(folder / name);
+        if (!facts || facts->uid == m_layout.privateFile().uid) {
+            continue;
+        }
+        if (auto taken = setAccessOfLayer(folder / name, m_layout.privateFile()); !taken) {
+            return taken;
+        }
+    }
+    return {};
+}
+
+Status FileInstanceStore::releaseHome(const DomainId& domain) const {
+    const auto home = m_layers.home(domain);
+    if (!home) {
+        return home.error().code == ErrorCode::NotFound ? Status{} : releaseAllOf(domain, home.error());
+    }
+    const Status released = setAccessOfLayer(home->layers.front().path, m_layout.privateFile());
+    if (!released) {
+        return released.error().code == ErrorCode::NotFound ? Status{} : released;
+    }
+    m_layers.removeUnused(domain);
+    return {};
 }
 
 Status FileInstanceStore::removeInstance(const InstanceId& instance, const std::optional<DomainId>& keptHome) {
@@ -302,7 +274,7 @@ Status FileInstanceStore::removeInstance(const InstanceId& instance, const std::
     if (keptHome) {
         homes.push_back(*keptHome);
     }
-    if (const auto claimed = claimedBy(instance); !claimed) {
+    if (const auto claimed = m_layers.claimedBy(instance); !claimed) {
         // It may be any. A damaged claim must not make its instance impossible to remove.
         log::warning("it cannot be read which home an instance has claimed; all that nobody else has are given back",
                      {{"INSTANCE", instance.text()}, {"ERROR", claimed.error().message}});
@@ -317,7 +289,7 @@ Status FileInstanceStore::removeInstance(const InstanceId& instance, const std::
     for (const DomainId& home : homes) {
         // A home that another instance has claimed since is not ours to give back. (Where that cannot be read nothing
         // is lost: a running emulator keeps what it has opened, and the claim stays.)
-        const auto claimant = otherClaimantOf(home, instance, Unreadable::ClaimsNothing);
+        const auto claimant = m_layers.otherClaimantOf(home, instance, LayerFiles::Unreadable::ClaimsNothing);
         if (!claimant) {
             return fail(claimant.error());
         }
@@ -353,10 +325,7 @@ Result<std::vector<core::HomeOnDisk>> FileInstanceStore::homesOnDisk() {
     std::vector<core::HomeOnDisk> homes;
     for (const DomainId& id : *ids) {
         core::HomeOnDisk home{id, std::nullopt, {}};
-        const std::filesystem::path file = m_layout.homeFolder(id) / kManifestName;
-        const auto manifest = readSmallFile(file, kMostManifest).and_then([&](const std::string& text) {
-            return readHomeManifest(text, file.string());
-        });
+        const auto manifest = m_layers.homeManifest(id);
         if (manifest) {
             home.owner = manifest->owner;
             home.name = manifest->name;

@@ -4,6 +4,7 @@
 #include "core/ports/image_store.hpp"
 #include "imaging/disk_space.hpp"
 #include "imaging/image_layout.hpp"
+#include "imaging/layer_files.hpp"
 
 #include <mutex>
 
@@ -14,6 +15,7 @@ class FileInstanceStore final : public core::InstanceStore {
 public:
     explicit FileInstanceStore(ImageLayout layout, SpaceProbe space = fileSystemSpace)
         : m_layout(std::move(layout))
+        , m_layers(m_layout)
         , m_space(std::move(space)) {}
 
     Status createHome(const DomainId& domain, uid_t owner, const std::string& name, Bytes size) override;
@@ -27,25 +29,20 @@ public:
     Result<Space> space() override { return m_space(m_layout.state()); }
 
 private:
+    /// An empty layer of the instance above `base`.
+    Result<core::Disk> addOverlay(const core::InstancePlan& plan, const char* name, core::Disk base) const;
     Result<core::Disk> makeSystem(const core::InstancePlan& plan, const std::filesystem::path& templateFolder) const;
     Result<core::Disk> claimHome(const core::InstancePlan& plan, const DomainId& domain) const;
     Result<core::Disk> makeFreshHome(const core::InstancePlan& plan);
     Result<std::filesystem::path> homeBase(Bytes size);
+    [[nodiscard]] Status releaseAllOf(const DomainId& domain, const Error& why) const;
     [[nodiscard]] Status releaseHome(const DomainId& domain) const;
-    enum class Unreadable {
-        Fails,
-        ClaimsNothing,
-    };
-    /// The instance other than `self` (none: any) that has claimed the home; none.
-    [[nodiscard]] Result<std::optional<InstanceId>>
-    otherClaimantOf(const DomainId& domain, const std::optional<InstanceId>& self, Unreadable unreadable) const;
-    /// None: it has claimed no home. An error when that cannot be told.
-    [[nodiscard]] Result<std::optional<DomainId>> claimedBy(const InstanceId& instance) const;
     [[nodiscard]] Access emulatorFile(const core::InstancePlan& plan, mode_t mode) const {
         return {mode, plan.emulatorUid, m_layout.emulatorGroup()};
     }
 
     ImageLayout m_layout;
+    LayerFiles m_layers;
     SpaceProbe m_space;
     std::mutex m_homes; ///< making homes and bases, claiming
 };

@@ -371,8 +371,8 @@ void FileTemplateStore::removeOldVersions(const std::string& name, const Version
 
 Status FileTemplateStore::removeLeftovers() {
     const std::lock_guard lock(m_installing);
-    std::vector<std::filesystem::path> folders{m_layout.templates(), m_layout.bases(), m_layout.homes(),
-                                               m_layout.instances()};
+    std::vector<std::filesystem::path> folders{m_layout.templates(), m_layout.bases(),     m_layout.homes(),
+                                               m_layout.instances(), m_layout.snapshots(), m_layout.memoryImages()};
     const auto names = listFolder(m_layout.templates());
     if (!names) {
         return fail(names.error());

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "imaging/file_tree.hpp"
 
+#include "base/ids.hpp"
+#include "base/scope_guard.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <dirent.h>
@@ -72,6 +75,25 @@ Status removeAt(int parent, const std::string& name, const std::string& what, in
     return {};
 }
 
+Status setAccessOfRegular(const std::filesystem::path& file, const Access& access, bool mayHaveOtherNames) {
+    // NONBLOCK: whatever it is, opening must not hang.
+    const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (!fd) {
+        if (errno == ENOENT) {
+            return fail(ErrorCode::NotFound, file.string() + " is not there");
+        }
+        return failErrno("cannot open " + file.string(), errno);
+    }
+    struct stat status {};
+    if (::fstat(fd.get(), &status) != 0) {
+        return failErrno("cannot look at " + file.string(), errno);
+    }
+    if (!S_ISREG(status.st_mode) || (status.st_nlink != 1 && !mayHaveOtherNames)) {
+        return fail(ErrorCode::HostFailure, file.string() + " is not a regular file with one name");
+    }
+    return setAccess(fd.get(), access, file);
+}
+
 } // namespace
 
 Status setAccess(int fd, const Access& access, const std::filesystem::path& shownAs) {
@@ -90,22 +112,53 @@ Status setAccess(int fd, const Access& access, const std::filesystem::path& show
 }
 
 Status setAccess(const std::filesystem::path& file, const Access& access) {
-    // NONBLOCK: whatever it is, opening must not hang.
-    const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    if (!fd) {
+    return setAccessOfRegular(file, access, false);
+}
+
+Status setAccessOfLayer(const std::filesystem::path& file, const Access& access) {
+    return setAccessOfRegular(file, access, true);
+}
+
+Status replaceFile(const std::filesystem::path& file, std::string_view bytes, const Access& access, bool sync) {
+    const std::filesystem::path temporary =
+        file.parent_path() / ("." + file.filename().string() + "-" + randomUuidText());
+    ScopeGuard undo([&] { ::unlink(temporary.c_str()); });
+    const Status replaced =
+        writeNewFile(temporary, bytes, access, sync).and_then([&] { return renamePath(temporary, file); });
+    if (!replaced) {
+        return replaced;
+    }
+    undo.dismiss();
+    return sync ? syncPath(file.parent_path()) : Status{};
+}
+
+Status linkFile(const std::filesystem::path& file, const std::filesystem::path& name) {
+    if (auto facts = factsOf(file); !facts) {
+        return fail(facts.error());
+    }
+    if (::linkat(AT_FDCWD, file.c_str(), AT_FDCWD, name.c_str(), 0) != 0) {
+        return failErrno("cannot give " + file.string() + " the name " + name.string(), errno);
+    }
+    return {};
+}
+
+Result<FileFacts> factsOf(const std::filesystem::path& file) {
+    struct stat status {};
+    if (::lstat(file.c_str(), &status) != 0) {
         if (errno == ENOENT) {
             return fail(ErrorCode::NotFound, file.string() + " is not there");
         }
-        return failErrno("cannot open " + file.string(), errno);
-    }
-    struct stat status {};
-    if (::fstat(fd.get(), &status) != 0) {
         return failErrno("cannot look at " + file.string(), errno);
     }
-    if (!S_ISREG(status.st_mode) || status.st_nlink != 1) {
-        return fail(ErrorCode::HostFailure, file.string() + " is not a regular file with one name");
+    if (!S_ISREG(status.st_mode)) {
+        return fail(ErrorCode::HostFailure, file.string() + " is not a regular file");
     }
-    return setAccess(fd.get(), access, file);
+    return FileFacts{static_cast<Bytes>(status.st_size),
+                     static_cast<Bytes>(status.st_blocks) * 512,
+                     status.st_mode & 07777U,
+                     status.st_uid,
+                     status.st_gid,
+                     status.st_ino};
 }
 
 Result<std::string> readSmallFile(const std::filesystem::path& file, std::size_t most) {

@@ -7,6 +7,7 @@
 #include "imaging/template_manifest.hpp"
 #include "imaging/warm_manifest.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
@@ -18,6 +19,8 @@ namespace {
 constexpr const char* kMemory = "memory";
 constexpr const char* kDevices = "devices";
 constexpr const char* kSystem = "system.qcow2";
+constexpr const char* kChunks = "memory.chunks";
+constexpr const char* kRetired = "retired";
 constexpr std::array kParts{kMemory, kDevices, kSystem};
 constexpr Bytes kMostPart = 4096 * kGiB;
 constexpr std::size_t kMostManifest = std::size_t{64} * 1024;
@@ -60,9 +63,13 @@ Result<core::WarmImage> FileWarmImageStore::load(const std::filesystem::path& fo
     if (!manifest) {
         return fail(manifest.error());
     }
-    core::WarmImage image{std::move(manifest->key), folder / kMemory,
-                          folder / kDevices,        {folder / kSystem, core::DiskFormat::Qcow2},
-                          manifest->madeAt,         0};
+    core::WarmImage image;
+    image.key = std::move(manifest->key);
+    image.memory = folder / kMemory;
+    image.memoryDigest = std::move(manifest->memoryDigest);
+    image.devices = folder / kDevices;
+    image.system = {folder / kSystem, core::DiskFormat::Qcow2};
+    image.madeAt = manifest->madeAt;
     for (const char* const name : kParts) {
         struct stat status {};
         const auto part = manifest->parts.find(name);
@@ -98,7 +105,7 @@ std::vector<core::WarmImage> FileWarmImageStore::all(const std::string& template
         return images;
     }
     for (const std::string& name : *names) {
-        if (name.starts_with('.')) {
+        if (name.starts_with('.') || isThere(*folder / name / kRetired)) {
             continue;
         }
         if (auto image = load(*folder / name)) {
@@ -134,11 +141,12 @@ Result<std::filesystem::path> FileWarmImageStore::begin(const core::WarmImageKey
 }
 
 Result<core::WarmImage> FileWarmImageStore::publish(const core::WarmImageKey& key, const std::filesystem::path& folder,
-                                                    const std::filesystem::path& system) {
+                                                    const std::filesystem::path& system,
+                                                    const std::string& memoryDigest, const FilesInUse& filesInUse) {
     if (auto copied = copyInto(system, folder / kSystem); !copied) {
         return fail(copied.error());
     }
-    WarmManifest manifest{key, m_clock.now(), {}};
+    WarmManifest manifest{key, memoryDigest, m_clock.now(), {}};
     for (const char* const name : kParts) {
         const std::filesystem::path file = folder / name;
         const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -155,7 +163,11 @@ Result<core::WarmImage> FileWarmImageStore::publish(const core::WarmImageKey& ke
         if (auto synced = syncPath(file); !synced) {
             return fail(synced.error());
         }
-        manifest.parts.emplace(name, WarmManifest::Part{content->size, content->digest});
+        manifest.parts.emplace(name, ManifestPart{content->size, content->digest});
+    }
+    if (auto given = setAccess(folder / kChunks, m_layout.sharedFile());
+        !given && given.error().code != ErrorCode::NotFound) {
+        return fail(given.error());
     }
     if (auto written = writeNewFile(folder / kManifestName, writeWarmManifest(manifest), m_layout.sharedFile(), true);
         !written) {
@@ -173,13 +185,41 @@ Result<core::WarmImage> FileWarmImageStore::publish(const core::WarmImageKey& ke
     if (!published) {
         return fail(published.error());
     }
-    for (const core::WarmImage& other : all(key.templateName, key.templateVersion)) {
-        if (other.memory.parent_path() != place && other.key.size == key.size &&
-            other.key.acceleration == key.acceleration && other.key.transport == key.transport) {
-            removeFolder(other.memory.parent_path());
-        }
-    }
+    removeReplaced(key, place, filesInUse);
     return load(place);
+}
+
+void FileWarmImageStore::removeReplaced(const core::WarmImageKey& key, const std::filesystem::path& place,
+                                        const FilesInUse& filesInUse) const {
+    const auto names = listFolder(place.parent_path());
+    for (const std::string& name : names ? *names : std::vector<std::string>()) {
+        const std::filesystem::path folder = place.parent_path() / name;
+        if (name.starts_with('.') || folder == place) {
+            continue;
+        }
+        const auto other = load(folder);
+        if (other && !isThere(folder / kRetired) &&
+            (other->key.size != key.size || other->key.acceleration != key.acceleration ||
+             other->key.transport != key.transport)) {
+            continue;
+        }
+        const auto used = filesInUse ? filesInUse() : Result<std::vector<std::filesystem::path>>{};
+        const bool isUsed = !used || std::any_of(used->begin(), used->end(), [&](const std::filesystem::path& file) {
+            return file.parent_path() == folder;
+        });
+        isUsed ? retire(folder) : removeFolder(folder);
+    }
+}
+
+void FileWarmImageStore::retire(const std::filesystem::path& folder) const {
+    if (isThere(folder / kRetired) || !isThere(folder)) {
+        return;
+    }
+    const Status retired =
+        writeNewFile(folder / kRetired, "", m_layout.privateFile(), true).and_then([&] { return syncPath(folder); });
+    if (!retired) {
+        log::warning("a warm image cannot be taken out of use", {{"ERROR", retired.error().message}});
+    }
 }
 
 void FileWarmImageStore::discard(const std::filesystem::path& folder) {
@@ -190,7 +230,7 @@ void FileWarmImageStore::discard(const std::filesystem::path& folder) {
 
 void FileWarmImageStore::remove(const core::WarmImage& image) {
     const std::lock_guard lock(m_publishing);
-    removeFolder(image.memory.parent_path());
+    retire(image.memory.parent_path());
 }
 
 void FileWarmImageStore::removeFolder(const std::filesystem::path& folder) const {

@@ -14,7 +14,10 @@ namespace bulkhead::imaging {
 ///
 ///     templates/NAME/VERSION/warm/DIGEST-N/  0710 root:emulators; DIGEST is of the key, N is never used again
 ///       memory, devices, system.qcow2        0440 root:emulators, never changed
+///       memory.chunks                        0440 root:emulators; makes images of snapshots above it cheap
 ///       manifest.toml                        the key, and of each part its size and content digest
+///       retired                              when it is there no start finds the image: it is only kept for those that
+///                                            began from it, or lie above it
 class FileWarmImageStore final : public core::WarmImageStore {
 public:
     /// `clock` must outlive this.
@@ -27,13 +30,19 @@ public:
     std::vector<core::WarmImage> all(const std::string& templateName, const std::string& templateVersion) override;
     Result<std::filesystem::path> begin(const core::WarmImageKey& key, Bytes needs) override;
     Result<core::WarmImage> publish(const core::WarmImageKey& key, const std::filesystem::path& folder,
-                                    const std::filesystem::path& system) override;
+                                    const std::filesystem::path& system, const std::string& memoryDigest,
+                                    const FilesInUse& filesInUse) override;
     void discard(const std::filesystem::path& folder) override;
+    /// Whether anything lies above it is not known here: it is out of use at once, and goes with the next publish().
     void remove(const core::WarmImage& image) override;
 
 private:
     [[nodiscard]] Result<std::filesystem::path> warmFolder(const std::string& name, const std::string& version) const;
     [[nodiscard]] Result<core::WarmImage> load(const std::filesystem::path& folder) const;
+    /// Whatever has been replaced by the image in `place`, and is in use by nobody.
+    void removeReplaced(const core::WarmImageKey& key, const std::filesystem::path& place,
+                        const FilesInUse& filesInUse) const;
+    void retire(const std::filesystem::path& folder) const;
     void removeFolder(const std::filesystem::path& folder) const;
 
     ImageLayout m_layout;

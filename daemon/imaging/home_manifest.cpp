@@ -1,51 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "imaging/home_manifest.hpp"
 
-#include "base/escaping.hpp"
 #include "core/model/domain.hpp"
+#include "imaging/manifest_reader.hpp"
 
 #include <limits>
-#include <sstream>
-#include <toml++/toml.h>
 
 namespace bulkhead::imaging {
-
 namespace {
 
-constexpr std::int64_t kFormat = 1;
+/// Without layers. A version that knows this alone must not take a home with layers for one: it would write to a layer
+/// that others lie above.
+constexpr std::int64_t kPlainFormat = 1;
+constexpr std::int64_t kLayeredFormat = 2;
 
 } // namespace
 
-std::string writeHomeManifest(const HomeManifest& manifest) {
-    const toml::table table{{"format", kFormat},
-                            {"owner", static_cast<std::int64_t>(manifest.owner)},
-                            {"name", manifest.name},
-                            {"created", manifest.created}};
-    std::ostringstream text;
-    text << toml::toml_formatter(table) << '\n';
-    return text.str();
+std::string writeHomeManifest(const HomeManifest& manifest, const std::filesystem::path& state) {
+    toml::table table{{"format", manifest.disk.layers.empty() ? kPlainFormat : kLayeredFormat},
+                      {"owner", static_cast<std::int64_t>(manifest.owner)},
+                      {"name", manifest.name},
+                      {"created", manifest.created}};
+    if (!manifest.disk.layers.empty()) {
+        table.insert_or_assign("layers", storedDisk(manifest.disk, state));
+    }
+    return textOf(table);
 }
 
-Result<HomeManifest> readHomeManifest(std::string_view text, const std::string& file) {
-    toml::table table;
-    try {
-        table = toml::parse(text, file);
-    } catch (const toml::parse_error& error) {
-        return fail(ErrorCode::HostFailure, file + " is damaged: " + escapeUntrusted(error.description(), 200));
+Result<HomeManifest> readHomeManifest(std::string_view text, const std::string& file,
+                                      const std::filesystem::path& state) {
+    const auto table = parseManifest(text, file, kLayeredFormat);
+    if (!table) {
+        return fail(table.error());
     }
-    if (table["format"].value_exact<std::int64_t>() != kFormat) {
-        return fail(ErrorCode::HostFailure, file + " has a format that this version does not know");
-    }
-    const auto owner = table["owner"].value_exact<std::int64_t>();
-    const auto name = table["name"].value_exact<std::string>();
-    const auto created = table["created"].value_exact<std::int64_t>();
+    ManifestReader reader(*table, state);
+    HomeManifest manifest;
     // The last number means "no user" to the system.
-    if (!owner || *owner < 0 || *owner >= std::int64_t{std::numeric_limits<uid_t>::max()} || !name ||
-        !core::checkDomainName(*name) || !created) {
-        return fail(ErrorCode::HostFailure,
-                    file + " is damaged: \"owner\", \"name\" or \"created\" is missing or wrong");
+    manifest.owner = static_cast<uid_t>(reader.number("owner", std::numeric_limits<uid_t>::max() - 1));
+    manifest.name = reader.text("name");
+    manifest.created = static_cast<std::int64_t>(reader.number("created"));
+    if (!core::checkDomainName(manifest.name)) {
+        reader.setWrong("name");
     }
-    return HomeManifest{static_cast<uid_t>(*owner), *name, *created};
+    manifest.disk = reader.disk("layers");
+    if (reader.number("format") == kLayeredFormat && manifest.disk.layers.empty()) {
+        reader.setWrong("layers");
+    }
+    if (auto good = reader.status(file); !good) {
+        return fail(good.error());
+    }
+    return manifest;
 }
 
 } // namespace bulkhead::imaging

@@ -32,6 +32,8 @@ Status ImageLayout::prepare() const {
                                          {bases(), sharedFolder()},
                                          {homes(), sharedFolder()},
                                          {instances(), sharedFolder()},
+                                         {snapshots(), sharedFolder()},
+                                         {memoryImages(), sharedFolder()},
                                          {runtimeInstances(), Access{0711, m_owner, m_ownerGroup}}}) {
         if (auto made = ensureFolder(folder, access); !made) {
             return made;

@@ -19,8 +19,12 @@ namespace bulkhead::imaging {
 ///     STATE/                               0711 root
 ///       templates/NAME/VERSION/            0710 root:emulators; files 0440 root:emulators, never changed
 ///       bases/home-SIZE.img                0440 root:emulators; an empty file system for fresh homes
-///       homes/DOMAIN/home.img              0600; root's, or the emulator's while it is claimed
-///       instances/INSTANCE/                0710 root:emulators; what an emulator needs, its own files 0600 or 0400
+///       homes/DOMAIN/                      0710 root:emulators; manifest.toml, and the active layer: home.img or
+///                                          home-UUID.qcow2, 0600; root's, or the emulator's while it is claimed
+///       instances/INSTANCE/                0710 root:emulators; what an emulator needs, its own files 0600 or 0400;
+///                                          disks.toml: the layers of its disks
+///       snapshots/SNAPSHOT/                0710 root:emulators; see FileSnapshotStore
+///       memory/DIGEST.ram, DIGEST.chunks   0440 root:emulators; memory of snapshots as emulators map it
 ///     RUNTIME/instances/INSTANCE/          0700 root; agent.sock
 ///
 /// Folders of instances belong to root, not to the emulator: one that escaped could otherwise replace its files by
@@ -41,6 +45,9 @@ public:
     [[nodiscard]] std::filesystem::path bases() const { return m_state / "bases"; }
     [[nodiscard]] std::filesystem::path homes() const { return m_state / "homes"; }
     [[nodiscard]] std::filesystem::path instances() const { return m_state / "instances"; }
+    [[nodiscard]] std::filesystem::path snapshots() const { return m_state / "snapshots"; }
+    [[nodiscard]] std::filesystem::path memoryImages() const { return m_state / "memory"; }
+    [[nodiscard]] std::filesystem::path snapshot(const SnapshotId& id) const { return snapshots() / id.text(); }
     [[nodiscard]] std::filesystem::path runtimeInstances() const { return m_runtime / "instances"; }
 
     /// InvalidArgument unless both words are safe as parts of a path.
@@ -60,6 +67,9 @@ public:
     [[nodiscard]] Access sharedFile() const { return {0440, m_owner, m_emulatorGroup}; }
     [[nodiscard]] Access privateFolder() const { return {0700, m_owner, m_ownerGroup}; }
     [[nodiscard]] Access privateFile() const { return {0600, m_owner, m_ownerGroup}; }
+
+    /// What no emulator opens by itself and nobody changes.
+    [[nodiscard]] Access sealedFile() const { return {0400, m_owner, m_ownerGroup}; }
 
     /// Makes the folders that are missing and repairs owners and modes. Cheap; before each act that writes.
     [[nodiscard]] Status prepare() const;

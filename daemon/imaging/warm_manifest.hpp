@@ -3,6 +3,7 @@
 
 #include "base/result.hpp"
 #include "core/model/warm_image.hpp"
+#include "imaging/manifest_reader.hpp"
 
 #include <cstdint>
 #include <map>
@@ -13,18 +14,15 @@ namespace bulkhead::imaging {
 
 /// What lies beside a warm image.
 struct WarmManifest {
-    struct Part {
-        Bytes size = 0;
-        std::string digest; ///< contentDigest()
-        bool operator==(const Part&) const = default;
-    };
     core::WarmImageKey key;
-    std::int64_t madeAt = 0; ///< seconds since the epoch
-    std::map<std::string, Part> parts;
+    std::string memoryDigest; ///< see core::MemoryImageRef
+    std::int64_t madeAt = 0;  ///< seconds since the epoch
+    std::map<std::string, ManifestPart> parts;
 };
 
 std::string writeWarmManifest(const WarmManifest& manifest);
-/// `file` is for messages. HostFailure says what is wrong.
+/// `file` is for messages. HostFailure says what is wrong; one of the first format, which had no digest of the memory,
+/// is of no use any more either.
 Result<WarmManifest> readWarmManifest(std::string_view text, const std::string& file);
 
 } // namespace bulkhead::imaging

@@ -55,10 +55,15 @@ Error refusedError(std::uint32_t reason, std::int64_t detail) {
         if (detail == EAGAIN) {
             return {ErrorCode::Busy, "the guest is busy"};
         }
+        if (detail == ETIMEDOUT) {
+            return {ErrorCode::TimedOut, "the guest did not write everything to its disks in time"};
+        }
         return {ErrorCode::GuestFailure,
                 std::string("the guest's agent failed: ") + std::strerror(static_cast<int>(detail))};
     case RefusedReason::TimedOut:
         return {ErrorCode::TimedOut, "the guest's agent did not answer in time"};
+    case RefusedReason::Unsupported:
+        return {ErrorCode::WrongState, "the guest's agent is too old for this; build the template anew and restart"};
     }
     return {ErrorCode::HostFailure, "the channel process said something unknown"};
 }
@@ -142,6 +147,12 @@ void ChannelConnection::setClock() {
                             .request = m_nextRequest++,
                             .argument = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec};
     [[maybe_unused]] const auto sent = send(request, hostTimeZone());
+}
+
+void ChannelConnection::setHostname(const std::string& name) {
+    const std::lock_guard lock(m_mutex);
+    // As with the clock, its answer finds nobody.
+    [[maybe_unused]] const auto sent = send({.kind = ToChannelKind::SetHostname, .request = m_nextRequest++}, name);
 }
 
 void ChannelConnection::askToClose() {

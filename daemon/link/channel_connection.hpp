@@ -58,6 +58,8 @@ public:
     [[nodiscard]] std::optional<core::LinkLoss> loss() const;
     /// Sets the guest's clock and time zone to the host's; does not wait, and nothing depends on it.
     void setClock();
+    /// Tells the guest its name; does not wait, and nothing depends on it: an older agent knows no such request.
+    void setHostname(const std::string& name);
     /// Asks the process to end; does not wait.
     void askToClose();
     [[nodiscard]] unsigned runningExecs() const;

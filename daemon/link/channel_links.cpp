@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -54,6 +55,12 @@ bool isCrash(const process::ExitStatus& status) {
     default:
         return false;
     }
+}
+
+std::int64_t realtimeNs() {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 /// A pipe that holds the token and is at its end behind it.
@@ -189,6 +196,9 @@ Status ChannelLinks::establish(const core::GuestLinkSpec& spec, std::chrono::mil
         if (ready) {
             *link->isLive = true;
             link->connection->setClock();
+            if (!spec.hostname.empty()) {
+                link->connection->setHostname(spec.hostname);
+            }
         }
         // Also when it was lost just before it was live, since then no event tells of it.
         const auto loss = link->connection->loss();
@@ -376,14 +386,32 @@ Status ChannelLinks::rejuvenate(const InstanceId& instance, const core::Rejuvena
     if (::getrandom(entropy.data(), entropy.size(), 0) != static_cast<ssize_t>(entropy.size())) {
         return failErrno("random numbers for a guest", errno);
     }
-    timespec now{};
-    ::clock_gettime(CLOCK_REALTIME, &now);
     agent::RejuvenateRequest request;
     request.set_entropy(entropy);
-    request.set_realtime_ns(std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec);
+    request.set_realtime_ns(realtimeNs());
     request.set_mount_home(how.mountsHome);
     const auto answer =
         (*connection)->ask({.kind = ToChannelKind::Rejuvenate}, request.SerializeAsString(), kLongAnswerTimeout);
+    return answer ? Status{} : fail(answer.error());
+}
+
+Status ChannelLinks::freeze(const InstanceId& instance, const core::Picture& picture) {
+    auto connection = find(instance);
+    if (!connection) {
+        return fail(connection.error());
+    }
+    const ToChannel record{.kind = ToChannelKind::Freeze, .argument = picture.ofMemory ? 1 : 0};
+    const auto answer = (*connection)->ask(record, {}, kLongAnswerTimeout);
+    return answer ? Status{} : fail(answer.error());
+}
+
+Status ChannelLinks::thaw(const InstanceId& instance) {
+    auto connection = find(instance);
+    if (!connection) {
+        return fail(connection.error());
+    }
+    const auto answer =
+        (*connection)->ask({.kind = ToChannelKind::Thaw, .argument = realtimeNs()}, {}, kLongAnswerTimeout);
     return answer ? Status{} : fail(answer.error());
 }
 

@@ -41,6 +41,8 @@ public:
     Status shutdown(const InstanceId& instance, std::chrono::milliseconds grace) override;
     Status quiesce(const InstanceId& instance) override;
     Status rejuvenate(const InstanceId& instance, const core::Rejuvenation& how) override;
+    Status freeze(const InstanceId& instance, const core::Picture& picture) override;
+    Status thaw(const InstanceId& instance) override;
     void close(const InstanceId& instance) override;
     unsigned runningExecs(const InstanceId& instance) override;
 

@@ -84,6 +84,38 @@ std::string_view storedWord(core::Transport transport) {
     return "";
 }
 
+std::string_view storedWord(core::DiskFormat format) {
+    switch (format) {
+    case core::DiskFormat::Raw:
+        return "raw";
+    case core::DiskFormat::Qcow2:
+        return "qcow2";
+    }
+    return "";
+}
+
+std::string_view storedWord(core::SnapshotKind kind) {
+    switch (kind) {
+    case core::SnapshotKind::Disk:
+        return "disk";
+    case core::SnapshotKind::Full:
+        return "full";
+    }
+    return "";
+}
+
+std::string_view storedWord(core::SnapshotRecord::Phase phase) {
+    switch (phase) {
+    case core::SnapshotRecord::Phase::Creating:
+        return "creating";
+    case core::SnapshotRecord::Phase::Present:
+        return "present";
+    case core::SnapshotRecord::Phase::Removed:
+        return "removed";
+    }
+    return "";
+}
+
 Result<core::DomainKind> domainKindFromStored(std::string_view word) {
     using enum core::DomainKind;
     return fromStored("kind of domain", word, {App, Disposable, Standalone});
@@ -107,6 +139,28 @@ Result<core::Acceleration> accelerationFromStored(std::string_view word) {
 Result<core::Transport> transportFromStored(std::string_view word) {
     using enum core::Transport;
     return fromStored("transport", word, {VirtioSerial, Vsock});
+}
+
+Result<core::DiskFormat> diskFormatFromStored(std::string_view word) {
+    using enum core::DiskFormat;
+    return fromStored("format of a disk", word, {Raw, Qcow2});
+}
+
+Result<core::SnapshotKind> snapshotKindFromStored(std::string_view word) {
+    using enum core::SnapshotKind;
+    return fromStored("kind of snapshot", word, {Disk, Full});
+}
+
+Result<core::SnapshotRecord::Phase> snapshotPhaseFromStored(std::string_view word) {
+    using enum core::SnapshotRecord::Phase;
+    return fromStored("phase of a snapshot", word, {Creating, Present, Removed});
+}
+
+Result<SnapshotId> snapshotIdFromStored(std::string_view text) {
+    if (auto id = SnapshotId::parse(text)) {
+        return *id;
+    }
+    return unknown("id of a snapshot", text);
 }
 
 Result<DomainId> domainIdFromStored(std::string_view text) {

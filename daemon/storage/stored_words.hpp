@@ -19,15 +19,22 @@ std::string_view storedWord(core::DomainRecord::Phase phase);
 std::string_view storedWord(core::InstancePhase phase);
 std::string_view storedWord(core::Acceleration acceleration);
 std::string_view storedWord(core::Transport transport);
+std::string_view storedWord(core::DiskFormat format);
+std::string_view storedWord(core::SnapshotKind kind);
+std::string_view storedWord(core::SnapshotRecord::Phase phase);
 
 Result<core::DomainKind> domainKindFromStored(std::string_view word);
 Result<core::DomainRecord::Phase> domainPhaseFromStored(std::string_view word);
 Result<core::InstancePhase> instancePhaseFromStored(std::string_view word);
 Result<core::Acceleration> accelerationFromStored(std::string_view word);
 Result<core::Transport> transportFromStored(std::string_view word);
+Result<core::DiskFormat> diskFormatFromStored(std::string_view word);
+Result<core::SnapshotKind> snapshotKindFromStored(std::string_view word);
+Result<core::SnapshotRecord::Phase> snapshotPhaseFromStored(std::string_view word);
 
 Result<DomainId> domainIdFromStored(std::string_view text);
 Result<InstanceId> instanceIdFromStored(std::string_view text);
+Result<SnapshotId> snapshotIdFromStored(std::string_view text);
 /// For uids and slots.
 Result<std::uint32_t> unsignedFromStored(std::int64_t number);
 

@@ -2,7 +2,6 @@
 #include "agent/agent.hpp"
 
 #include "agent/exec_request.hpp"
-#include "agent/reaper.hpp"
 
 #include <utility>
 
@@ -10,12 +9,9 @@ namespace bulkhead::agent {
 
 using protocol::StreamId;
 
-Agent::Agent(EventLoop& loop, System& system, const protocol::Token& token, protocol::RandomSource random,
-             std::function<void()> onReady, SessionBridge* bridge)
-    : m_loop(loop)
-    , m_system(system)
+Agent::Agent(World world, const protocol::Token& token, protocol::RandomSource random, std::function<void()> onReady)
+    : m_world(world)
     , m_onReady(std::move(onReady))
-    , m_bridge(bridge)
     , m_session(protocol::Role::Guest, token, std::move(random), *this) {}
 
 Agent::~Agent() = default;
@@ -29,14 +25,19 @@ void Agent::onSessionReset() {
 }
 
 void Agent::dropAll() {
+    const bool wasAnothers = m_world.picture.endsWith(m_session);
     while (!m_execs.empty()) {
-        if (Exec* const exec = m_execs.begin()->second.exec.get()) {
+        const auto running = m_execs.begin();
+        std::unique_ptr<Exec>& exec = running->second.exec;
+        if (exec && wasAnothers && !exec->isOver()) {
+            m_world.detached.add(std::move(exec));
+        } else if (exec) {
             exec->hangUp();
         }
-        drop(m_execs.begin());
+        drop(running);
     }
-    if (m_bridge != nullptr) {
-        m_bridge->detach(m_session);
+    if (m_world.bridge != nullptr) {
+        m_world.bridge->detach(m_session);
     }
     m_over.clear();
     m_streams.clear();
@@ -75,9 +76,9 @@ void Agent::onData(StreamId id, std::span<const std::byte> bytes) {
         m_session.consumed(id, bytes.size()); // nothing is meant to come here
         break;
     case Kind::Session:
-        if (!m_bridge->isAttachedTo(m_session, id)) {
+        if (!m_world.bridge->isAttachedTo(m_session, id)) {
             m_session.consumed(id, bytes.size()); // the host has one on a newer connection
-        } else if (!m_bridge->fromHost(bytes)) {
+        } else if (!m_world.bridge->fromHost(bytes)) {
             breakStream(id);
         }
         break;
@@ -134,7 +135,7 @@ bool Agent::handleHeader(StreamId id, Stream& stream, const std::string& message
         }
         stream.kind = Kind::Control;
         m_controlStream = id;
-        m_control = std::make_unique<ControlStream>(m_session, id, m_system,
+        m_control = std::make_unique<ControlStream>(m_session, id, m_world.system, m_world.picture,
                                                     [this](std::chrono::milliseconds grace) { m_shutdown = grace; });
         m_control->greet();
         return true;
@@ -158,7 +159,7 @@ bool Agent::handleHeader(StreamId id, Stream& stream, const std::string& message
         beginExec(id, header.exec());
         return true;
     case StreamHeader::kSession:
-        if (m_bridge == nullptr || !m_bridge->attach(m_session, id)) {
+        if (m_world.bridge == nullptr || !m_world.bridge->attach(m_session, id)) {
             return false;
         }
         stream.kind = Kind::Session;
@@ -229,7 +230,7 @@ std::optional<ExecFailed::Reason> Agent::startExec(Running& running, const ExecR
     if (m_execs.size() > protocol::kMaxConcurrentExecs) {
         return ExecFailed::LIMIT;
     }
-    const auto plan = planFor(request, m_system.canChangeAccount());
+    const auto plan = planFor(request, m_world.system.canChangeAccount());
     if (!plan) {
         return plan.error();
     }
@@ -245,7 +246,7 @@ std::optional<ExecFailed::Reason> Agent::startExec(Running& running, const ExecR
         streams.errors.reset();
     }
     const std::uint64_t execId = request.exec_id();
-    running.exec = std::make_unique<Exec>(m_loop, m_session, streams, std::move(*child), plan->terminal,
+    running.exec = std::make_unique<Exec>(m_world.loop, m_session, streams, std::move(*child), plan->terminal,
                                           [this, execId](const ExecEvent& event) { report(execId, event); });
     running.exec->start();
     if (running.stdio.stdio) {
@@ -280,7 +281,7 @@ void Agent::onPeerFinished(StreamId id) {
     if (stream.kind == Kind::Unknown) {
         breakStream(id); // ended before it said what it is for
     } else if (stream.kind == Kind::Session) {
-        m_bridge->detach(m_session);
+        m_world.bridge->detach(m_session);
         m_session.finish(id);
         forget(id);
     } else if (Exec* const exec = execOf(stream.execId); exec != nullptr && stream.kind == Kind::Stdio) {
@@ -301,7 +302,7 @@ void Agent::onStreamReset(StreamId id) {
     if (kind == Kind::Control) {
         m_control.reset();
     } else if (kind == Kind::Session) {
-        m_bridge->detach(m_session);
+        m_world.bridge->detach(m_session);
     }
     if (running == m_execs.end() || running->second.exec == nullptr) {
         return;
@@ -336,8 +337,8 @@ void Agent::onWritable(StreamId id) {
         return;
     }
     if (stream.kind == Kind::Session) {
-        if (m_bridge->isAttachedTo(m_session, id)) {
-            m_bridge->onWritable();
+        if (m_world.bridge->isAttachedTo(m_session, id)) {
+            m_world.bridge->onWritable();
         }
         return;
     }
@@ -352,8 +353,7 @@ void Agent::onWritable(StreamId id) {
     }
 }
 
-void Agent::reap() {
-    std::set<pid_t> leaders;
+void Agent::lookForEnds(std::set<pid_t>& leaders) {
     for (const auto& [id, running] : m_execs) {
         if (running.exec) {
             running.exec->lookForEnd();
@@ -365,7 +365,6 @@ void Agent::reap() {
             leaders.insert(exec->pid());
         }
     }
-    reapAllBut(leaders);
 }
 
 void Agent::tidy() {

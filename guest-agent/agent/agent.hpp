@@ -2,10 +2,12 @@
 #pragma once
 
 #include "agent/control.hpp"
+#include "agent/detached.hpp"
 #include "agent/event_loop.hpp"
 #include "agent/exec.hpp"
 #include "agent/link.hpp"
 #include "agent/message_writer.hpp"
+#include "agent/picture.hpp"
 #include "agent/session_bridge.hpp"
 #include "agent/system.hpp"
 #include "protocol/message_stream.hpp"
@@ -25,22 +27,28 @@ namespace bulkhead::agent {
 /// One session with the host: gives each stream its meaning, runs the programs and answers requests.
 class Agent final : public protocol::SessionEvents {
 public:
-    /// `token` is not kept here. `onReady` is called for each session. `bridge` may be none: then no stream of kind
-    /// session is taken.
-    Agent(EventLoop& loop, System& system, const protocol::Token& token, protocol::RandomSource random,
-          std::function<void()> onReady, SessionBridge* bridge);
+    /// What outlives a session.
+    struct World {
+        EventLoop& loop;
+        System& system;
+        Picture& picture;
+        DetachedPrograms& detached;
+        SessionBridge* bridge = nullptr; ///< none: no stream of kind session is taken
+    };
+    /// `token` is not kept here. `onReady` is called for each session.
+    Agent(World world, const protocol::Token& token, protocol::RandomSource random, std::function<void()> onReady);
     ~Agent() override;
     Agent(const Agent&) = delete;
     Agent& operator=(const Agent&) = delete;
 
     [[nodiscard]] protocol::Session& session() { return m_session; }
-    /// After SIGCHLD: tells the programs that have ended, and reaps what else has (orphans of the guest).
-    void reap();
+    /// After SIGCHLD: tells the programs that have ended. Adds the processes to `leaders` that are not to be reaped.
+    void lookForEnds(std::set<pid_t>& leaders);
     /// Removes what has ended. At the end of each round, when no exec is on the stack.
     void tidy();
     /// The grace of a shutdown that was asked for and answered.
     [[nodiscard]] std::optional<std::chrono::milliseconds> shutdownWanted() const { return m_shutdown; }
-    /// Hangs up every program, as when the session is lost.
+    /// The session is lost: hangs up every program, or detaches them where the session was another machine's.
     void dropAll();
 
     void onReady() override;
@@ -85,10 +93,8 @@ private:
     [[nodiscard]] Exec* execOf(std::uint64_t execId);
     [[nodiscard]] std::optional<protocol::StreamId> streamFor(Kind kind, std::uint64_t execId) const;
 
-    EventLoop& m_loop;
-    System& m_system;
+    World m_world;
     std::function<void()> m_onReady;
-    SessionBridge* m_bridge;
     std::map<protocol::StreamId, Stream> m_streams;
     std::map<std::uint64_t, Running> m_execs;
     std::set<std::uint64_t> m_over;

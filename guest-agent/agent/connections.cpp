@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <utility>
@@ -28,8 +29,12 @@ constexpr auto kReportInterval = 10s;
 struct Connections::Peer {
     Peer(Connections& owner, std::unique_ptr<Transport> transport)
         : loop(owner.m_services.loop)
-        , agent(loop, owner.m_services.system, owner.m_token, owner.m_services.random, owner.m_services.onReady,
-                owner.m_services.bridge)
+        , agent({.loop = loop,
+                 .system = owner.m_services.system,
+                 .picture = owner.m_picture,
+                 .detached = owner.m_detached,
+                 .bridge = owner.m_services.bridge},
+                owner.m_token, owner.m_services.random, owner.m_services.onReady)
         , link(loop, std::move(transport), agent.session(), [this] { hasEnded = true; }) {
         agent.session().setTokenSource(owner.m_services.tokenSource);
     }
@@ -75,7 +80,8 @@ Connections::Connections(Services services, const protocol::Token& token)
     : m_services(std::move(services))
     , m_token(token)
     , m_accepts(kAcceptBurst, kAcceptInterval)
-    , m_reports(kReportBurst, kReportInterval) {}
+    , m_reports(kReportBurst, kReportInterval)
+    , m_picture(m_services.loop, m_services.system) {}
 
 Connections::~Connections() {
     m_services.loop.cancel(m_acceptAgain);
@@ -209,16 +215,18 @@ bool Connections::pumpLive() {
 }
 
 bool Connections::pump() {
+    m_detached.tidy();
     const bool pendingHasMore = pumpPending();
     return pumpLive() || pendingHasMore;
 }
 
 void Connections::reap() {
+    std::set<pid_t> leaders;
     if (m_live) {
-        m_live->agent.reap();
-    } else {
-        reapAllBut({});
+        m_live->agent.lookForEnds(leaders);
     }
+    m_detached.lookForEnds(leaders);
+    reapAllBut(leaders);
 }
 
 bool Connections::isFlushed() const {
@@ -226,6 +234,8 @@ bool Connections::isFlushed() const {
 }
 
 void Connections::dropAll() {
+    m_picture.end();
+    m_detached.hangUp();
     m_pending.clear();
     if (m_live) {
         m_live->agent.dropAll();

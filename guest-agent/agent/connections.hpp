@@ -2,9 +2,11 @@
 #pragma once
 
 #include "agent/agent.hpp"
+#include "agent/detached.hpp"
 #include "agent/event_loop.hpp"
 #include "agent/link.hpp"
 #include "agent/listener.hpp"
+#include "agent/picture.hpp"
 #include "agent/rate_limit.hpp"
 #include "agent/session_bridge.hpp"
 #include "agent/system.hpp"
@@ -23,7 +25,8 @@ namespace bulkhead::agent {
 /// The host's connections. With a line that is there for good (virtio-serial) there is one session, for ever. With a
 /// listener (vsock) anybody on the host can connect, so each connection has a session of its own, and only the one
 /// that has proved the token last is live: it alone runs programs. Others wait, few and not for long, and touch the
-/// live one in no way; the one that proves itself takes over, and the programs of the one before are hung up.
+/// live one in no way; the one that proves itself takes over, and the programs of the one before are hung up. (But see
+/// Picture: in a machine that was begun from a picture they are detached.)
 class Connections {
 public:
     struct Services {
@@ -63,7 +66,7 @@ public:
     [[nodiscard]] bool isFlushed() const;
     /// The grace of a shutdown that the host asked for and that was answered.
     [[nodiscard]] std::optional<std::chrono::milliseconds> shutdownWanted() const { return m_shutdown; }
-    /// Hangs up every program.
+    /// Hangs up every program, detached ones too; file systems that stand still go on.
     void dropAll();
 
 private:
@@ -87,6 +90,8 @@ private:
     RateLimit m_accepts;
     RateLimit m_reports;
     unsigned m_unreported = 0;
+    Picture m_picture;
+    DetachedPrograms m_detached;
     PeerList m_pending; ///< oldest first
     std::unique_ptr<Peer> m_live;
     std::optional<std::chrono::milliseconds> m_shutdown;

@@ -47,8 +47,13 @@ Exec::Exec(EventLoop& loop, protocol::Session& session, Streams streams, Child c
 
 Exec::~Exec() {
     m_loop.unwatch(m_reportWatch);
-    if (m_end) {
+    releaseLeader(); // its end may have come after the last look; the reaper has left it to us
+}
+
+void Exec::releaseLeader() {
+    if (m_pid > 0) {
         ::waitpid(m_pid, nullptr, WNOHANG);
+        m_pid = -1; // another's by now
     }
 }
 
@@ -85,10 +90,10 @@ void Exec::readReport() {
         signal(static_cast<std::uint32_t>(number));
     }
     // The host gave a stream up before the program was there (or never had one): it gets SIGPIPE as if it were later.
-    if (!m_output.stream()) {
+    if (!m_output.hasReader()) {
         m_output.abandon();
     }
-    if (!m_terminal && !m_errors.stream()) {
+    if (!m_terminal && !m_errors.hasReader()) {
         m_errors.abandon();
     }
 }
@@ -140,6 +145,9 @@ void Exec::lookForEnd() {
     // The report first: its end of file came before the process ended, but may not have been read yet.
     readReport();
     m_end = End{info.si_code, info.si_status};
+    if (m_isDetached) {
+        releaseLeader(); // nobody will signal its group
+    }
     if (m_over) {
         return;
     }
@@ -213,6 +221,19 @@ void Exec::hangUp() {
         signalGroup(m_pid, SIGCONT); // a stopped program could not act on it
     }
     m_over = true;
+}
+
+void Exec::detach() {
+    m_isDetached = true;
+    m_report = [](const ExecEvent&) {};
+    if (m_end) {
+        releaseLeader();
+    }
+    m_input.detach();
+    m_output.detach();
+    if (!m_terminal) {
+        m_errors.detach();
+    }
 }
 
 void Exec::kill() {

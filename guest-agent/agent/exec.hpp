@@ -32,6 +32,7 @@ public:
     Exec& operator=(const Exec&) = delete;
 
     void start();
+    /// -1: reaped, after detach().
     [[nodiscard]] pid_t pid() const { return m_pid; }
     [[nodiscard]] bool isOver() const { return m_over; }
 
@@ -53,6 +54,10 @@ public:
     void resize(std::uint32_t rows, std::uint32_t columns);
     /// The session is gone: hang up.
     void hangUp();
+    /// The session is gone, but was another machine's: the program lives on. What it says is read and thrown away, its
+    /// standard input stays open without data (after what has come already), a terminal stays open. From here on the
+    /// session is not touched, nothing is reported, and the process is reaped as soon as it ends.
+    void detach();
     /// The host gave the program up.
     void kill();
 
@@ -65,6 +70,7 @@ private:
     void finishIfOver();
     void signalGroup(pid_t group, int number) const;
     void fail(const ChildFailure& failure);
+    void releaseLeader();
 
     EventLoop& m_loop;
     pid_t m_pid;
@@ -79,6 +85,7 @@ private:
     std::optional<End> m_end;
     bool m_started = false;
     bool m_over = false;
+    bool m_isDetached = false;
 };
 
 } // namespace bulkhead::agent

@@ -2,7 +2,9 @@
 #include "agent/guest_system.hpp"
 
 #include "agent/accounts.hpp"
+#include "agent/disks.hpp"
 #include "agent/home.hpp"
+#include "agent/hostname.hpp"
 #include "agent/identity.hpp"
 #include "agent/small_file.hpp"
 #include "agent/time_zone.hpp"
@@ -97,6 +99,21 @@ int GuestSystem::rejuvenate(const RejuvenateRequest& request) {
         }
     }
     return 0;
+}
+
+int GuestSystem::settleDisks(bool standStill) {
+    return standStill ? freezeDisks() : writeDisks();
+}
+
+void GuestSystem::releaseDisks() {
+    thawDisks();
+}
+
+int GuestSystem::setHostname(const std::string& name) {
+    if (::sethostname(name.data(), name.size()) != 0) {
+        return errno;
+    }
+    return installHostname({}, name);
 }
 
 int GuestSystem::setClock(std::int64_t realtimeNs) {

@@ -14,6 +14,9 @@ public:
     int setTimeZone(const std::string& name) override;
     int quiesce() override;
     int rejuvenate(const RejuvenateRequest& request) override;
+    int settleDisks(bool standStill) override;
+    void releaseDisks() override;
+    int setHostname(const std::string& name) override;
     /// TERM to all, KILL after `grace`, sync, unmount, power off. Does not return.
     void powerOff(std::chrono::milliseconds grace) override;
 

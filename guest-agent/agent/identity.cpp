@@ -24,10 +24,11 @@ constexpr const char* kMachineId = "/etc/machine-id";
 constexpr const char* kBootId = "/proc/sys/kernel/random/boot_id";
 constexpr const char* kOwnBootId = "/run/bulkhead-boot-id";
 
+/// Never empty in between, since programs may read it now; and does not wait, whatever was put in its place.
 void writeFile(const char* path, const std::string& text) {
-    const UniqueFd file(::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0444));
-    if (file) {
-        static_cast<void>(!::write(file.get(), text.data(), text.size()));
+    const UniqueFd file(::open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0444));
+    if (file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) {
+        static_cast<void>(!::ftruncate(file.get(), static_cast<off_t>(text.size())));
     }
 }
 

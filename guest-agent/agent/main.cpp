@@ -57,6 +57,9 @@ public:
     int setTimeZone(const std::string&) override { return EPERM; }
     int quiesce() override { return 0; }
     int rejuvenate(const RejuvenateRequest&) override { return EPERM; }
+    int settleDisks(bool) override { return 0; }
+    void releaseDisks() override {}
+    int setHostname(const std::string&) override { return EPERM; }
     void powerOff(std::chrono::milliseconds) override {}
 };
 

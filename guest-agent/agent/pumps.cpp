@@ -19,7 +19,7 @@ constexpr int kBlocksPerTurn = 8;
 OutputPump::OutputPump(EventLoop& loop, protocol::Session& session, std::optional<protocol::StreamId> stream,
                        UniqueFd source, std::function<void()> onEnd)
     : m_loop(loop)
-    , m_session(session)
+    , m_session(&session)
     , m_stream(stream)
     , m_source(std::move(source))
     , m_onEnd(std::move(onEnd)) {}
@@ -49,7 +49,7 @@ void OutputPump::listen(bool on) {
 bool OutputPump::send() {
     if (m_sent < m_block.size()) {
         if (m_stream) {
-            m_sent += m_session.write(*m_stream, std::span(m_block).subspan(m_sent));
+            m_sent += m_session->write(*m_stream, std::span(m_block).subspan(m_sent));
         } else {
             m_sent = m_block.size();
         }
@@ -108,7 +108,7 @@ void OutputPump::end() {
     m_source.reset();
     m_ended = true;
     if (m_stream) {
-        m_session.finish(*m_stream);
+        m_session->finish(*m_stream);
     }
     m_onEnd();
 }
@@ -136,9 +136,22 @@ void OutputPump::abandon() {
     m_onEnd();
 }
 
+void OutputPump::detach() {
+    m_session = nullptr;
+    if (m_ended || !m_stream) {
+        return;
+    }
+    m_stream.reset();
+    m_isThrownAway = true;
+    m_block.clear();
+    m_sent = 0;
+    // It may have waited for the stream, and then nothing else would make it go on.
+    pump();
+}
+
 void OutputPump::close() {
     if (m_stream && !m_ended) {
-        m_session.finish(*m_stream);
+        m_session->finish(*m_stream);
     }
     abandon();
 }
@@ -146,7 +159,7 @@ void OutputPump::close() {
 InputPump::InputPump(EventLoop& loop, protocol::Session& session, std::optional<protocol::StreamId> stream,
                      UniqueFd sink, bool terminal)
     : m_loop(loop)
-    , m_session(session)
+    , m_session(&session)
     , m_stream(stream)
     , m_sink(std::move(sink))
     , m_terminal(terminal) {}
@@ -191,9 +204,7 @@ void InputPump::listen(bool forWriting) {
 
 void InputPump::add(std::span<const std::byte> bytes) {
     if (!m_sink) {
-        if (m_stream) {
-            m_session.consumed(*m_stream, bytes.size());
-        }
+        taken(bytes.size());
         return;
     }
     m_queue.insert(m_queue.end(), bytes.begin(), bytes.end());
@@ -223,7 +234,7 @@ void InputPump::pump() {
             return;
         }
         m_done += static_cast<std::size_t>(count);
-        m_session.consumed(*m_stream, static_cast<std::size_t>(count));
+        taken(static_cast<std::size_t>(count));
     }
     m_queue.clear();
     m_done = 0;
@@ -256,9 +267,18 @@ void InputPump::discard() {
     const std::size_t left = m_queue.size() - m_done;
     m_queue.clear();
     m_done = 0;
-    if (m_stream && left > 0) {
-        m_session.consumed(*m_stream, left);
+    taken(left);
+}
+
+void InputPump::taken(std::size_t count) {
+    if (m_stream && count > 0) {
+        m_session->consumed(*m_stream, count);
     }
+}
+
+void InputPump::detach() {
+    m_session = nullptr;
+    m_stream.reset();
 }
 
 } // namespace bulkhead::agent

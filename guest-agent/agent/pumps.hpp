@@ -34,12 +34,16 @@ public:
     void endWhenEmpty();
     /// The stream is gone: closes the source, so that the program gets SIGPIPE (or the hang-up of a terminal).
     void abandon();
+    /// The session is gone, and is not touched any more; the source is read to its end, and what comes thrown away.
+    void detach();
     /// As abandon(), but the stream lives on for the input: only our direction of it is finished.
     void close();
     [[nodiscard]] bool hasEnded() const { return m_ended; }
     /// The source, for terminal requests; -1 when it is closed.
     [[nodiscard]] int sourceFd() const { return m_source.get(); }
     [[nodiscard]] std::optional<protocol::StreamId> stream() const { return m_stream; }
+    /// Somebody takes what comes, if only to throw it away.
+    [[nodiscard]] bool hasReader() const { return m_stream.has_value() || m_isThrownAway; }
 
 private:
     enum class Step { Again, Wait, Blocked, Ended };
@@ -51,10 +55,11 @@ private:
     void end();
 
     EventLoop& m_loop;
-    protocol::Session& m_session;
+    protocol::Session* m_session; ///< touched only while there is a stream
     std::optional<protocol::StreamId> m_stream;
     UniqueFd m_source;
     std::function<void()> m_onEnd;
+    bool m_isThrownAway = false;
     EventLoop::WatchId m_watch = 0;
     EventLoop::TimerId m_nextTurn = 0;
     std::vector<std::byte> m_block;
@@ -81,15 +86,19 @@ public:
     /// Drops what is queued and what will come, quietly, so that the host does not wait for a program that reads no
     /// more.
     void discard();
+    /// The session is gone, and is not touched any more. What has come still goes to the program, whose input then
+    /// stays open, unless the host had closed it.
+    void detach();
 
 private:
     void pump();
+    void taken(std::size_t count);
     void listen(bool forWriting);
     void stopListening();
     void sendEndOfFile();
 
     EventLoop& m_loop;
-    protocol::Session& m_session;
+    protocol::Session* m_session; ///< touched only while there is a stream
     std::optional<protocol::StreamId> m_stream;
     UniqueFd m_sink;
     bool m_terminal;

@@ -4,6 +4,7 @@
 #include "base/unique_fd.hpp"
 
 #include <cerrno>
+#include <cstdio>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,6 +42,21 @@ std::optional<std::string> readSmallFile(const std::string& path, std::size_t li
 bool writeKernelFile(const std::string& path, const std::string& value) {
     const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
     return fd && ::write(fd.get(), value.data(), value.size()) == static_cast<ssize_t>(value.size());
+}
+
+int replaceFile(const std::string& path, const std::string& text) {
+    const std::string temporary = path + ".bulkhead";
+    ::unlink(temporary.c_str());
+    const UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+    if (!fd) {
+        return errno;
+    }
+    if (const ssize_t count = ::write(fd.get(), text.data(), text.size()); count != static_cast<ssize_t>(text.size())) {
+        const int why = count < 0 ? errno : ENOSPC;
+        ::unlink(temporary.c_str());
+        return why;
+    }
+    return ::rename(temporary.c_str(), path.c_str()) == 0 ? 0 : errno;
 }
 
 } // namespace bulkhead::agent

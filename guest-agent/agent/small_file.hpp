@@ -14,4 +14,7 @@ std::optional<std::string> readSmallFile(const std::string& path, std::size_t li
 /// Writes a kernel file (/proc, /sys). False: refused.
 bool writeKernelFile(const std::string& path, const std::string& value);
 
+/// Puts a file with this text (mode 0644) in the place of what was there, at once. 0 or an errno.
+int replaceFile(const std::string& path, const std::string& text);
+
 } // namespace bulkhead::agent

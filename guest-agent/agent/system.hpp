@@ -25,6 +25,14 @@ public:
     virtual int quiesce() = 0;
     /// Makes this machine another one than those that were begun from the same memory image. 0 or an errno.
     virtual int rejuvenate(const RejuvenateRequest& request) = 0;
+    /// Writes everything to the disks, and with `standStill` then has the file systems stand still until
+    /// releaseDisks(): all or none. Called in a process of its own, since it may hang in the kernel for long. 0 or an
+    /// errno.
+    virtual int settleDisks(bool standStill) = 0;
+    /// File systems go on. Does not wait; nothing when they do not stand still.
+    virtual void releaseDisks() = 0;
+    /// What the machine calls itself, see protocol::isHostname(). 0 or an errno.
+    virtual int setHostname(const std::string& name) = 0;
     /// Ends everything. Returns only where there is no machine to power off.
     virtual void powerOff(std::chrono::milliseconds grace) = 0;
 };

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/time_zone.hpp"
 
-#include "base/unique_fd.hpp"
+#include "agent/small_file.hpp"
 #include "protocol/time_zone.hpp"
 
 #include <cerrno>
 #include <cstdio>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,16 +19,6 @@ int replaceLink(const std::string& link, const std::string& target) {
         return errno;
     }
     return ::rename(temporary.c_str(), link.c_str()) == 0 ? 0 : errno;
-}
-
-int replaceFile(const std::string& path, const std::string& text) {
-    const std::string temporary = path + ".bulkhead";
-    ::unlink(temporary.c_str());
-    const UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
-    if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-        return errno != 0 ? errno : EIO;
-    }
-    return ::rename(temporary.c_str(), path.c_str()) == 0 ? 0 : errno;
 }
 
 } // namespace

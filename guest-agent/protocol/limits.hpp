@@ -36,6 +36,8 @@ constexpr const char* kFeatureSession = "session"; ///< takes a stream of kind s
 
 constexpr const char* kFeatureImage = "image"; ///< takes QuiesceRequest and RejuvenateRequest
 
+constexpr const char* kFeatureSnapshot = "snapshot"; ///< takes FreezeRequest, ThawRequest and SetHostnameRequest
+
 constexpr std::size_t kMinEntropy = 32;
 constexpr std::size_t kMaxEntropy = 512;
 

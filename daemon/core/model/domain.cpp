@@ -75,6 +75,10 @@ std::string_view nameOf(DomainEvent event) {
         return "pause requested";
     case DomainEvent::ResumeRequested:
         return "resume requested";
+    case DomainEvent::MemoryKept:
+        return "memory kept";
+    case DomainEvent::MemoryDropped:
+        return "memory dropped";
     }
     return "unknown";
 }
@@ -147,6 +151,10 @@ std::optional<DomainState> nextState(DomainState state, DomainEvent event) {
         return state == S::Running ? std::optional(S::Paused) : std::nullopt;
     case E::ResumeRequested:
         return state == S::Paused ? std::optional(S::Running) : std::nullopt;
+    case E::MemoryKept:
+        return state == S::Stopped || state == S::Failed ? std::optional(S::Suspended) : std::nullopt;
+    case E::MemoryDropped:
+        return state == S::Suspended ? std::optional(S::Stopped) : std::nullopt;
     }
     return std::nullopt;
 }

@@ -63,12 +63,14 @@ enum class DomainEvent {
     ChannelLost,  ///< the guest broke the protocol, or its channel could not be made again
     PauseRequested,
     ResumeRequested,
+    MemoryKept,    ///< the next start goes on in a snapshot's memory
+    MemoryDropped, ///< it does not any more
 };
 std::string_view nameOf(DomainEvent event);
 
 /// The one state machine: total, without side effects. None: the event is refused in that state.
-/// Paused and Suspended are reached from the pause and suspend verbs of a later issue; the machine knows them already
-/// because a domain may be found paused (a full disk pauses it, an admin may use virsh).
+/// Paused is reached from the pause verb of a later issue; the machine knows it already because a domain may be found
+/// paused (a full disk pauses it, an admin may use virsh).
 std::optional<DomainState> nextState(DomainState state, DomainEvent event);
 
 /// True for the states in which an emulator exists or may exist.

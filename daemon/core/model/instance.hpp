@@ -83,7 +83,9 @@ struct InstanceRecord {
     Transport transport = Transport::VirtioSerial;
     std::optional<std::uint32_t> cid; ///< with Transport::Vsock
     unsigned heads = 0;               ///< outputs; 0: it has no display
-    std::int64_t startedAt = 0;       ///< seconds since the epoch
+    Bytes memory = 0;
+    unsigned vcpus = 1;
+    std::int64_t startedAt = 0; ///< seconds since the epoch
 
     bool operator==(const InstanceRecord&) const = default;
 };

@@ -89,6 +89,17 @@ struct DomainHead {
     bool operator==(const DomainHead&) const = default;
 };
 
+/// The reasons that the product gives by itself; see isAutomatic().
+inline constexpr std::string_view kReasonManual = "manual";
+inline constexpr std::string_view kReasonBeforeRevert = "before-revert";
+inline constexpr std::string_view kReasonBeforeUpgrade = "before-upgrade";
+inline constexpr std::string_view kReasonOnStop = "on-stop";
+inline constexpr std::string_view kReasonSuspend = "suspend";
+inline constexpr std::string_view kReasonFork = "fork";
+
+/// What people are shown of an id, and may type.
+std::string shortId(const SnapshotId& id);
+
 /// A label or a reason: at most 200 bytes of UTF-8 without control characters.
 Status checkSnapshotText(std::string_view what, std::string_view text);
 

@@ -48,6 +48,7 @@ struct GuestLinkSpec {
     std::optional<std::uint32_t> cid;  ///< Vsock: to connect to, at the agent's port
     GuestToken token{};
     uid_t channelUid = 0; ///< the channel process runs as this
+    std::string hostname; ///< what the guest calls itself; empty: as its image says
 };
 
 /// What makes a guest that was begun from a memory image another one than its siblings.
@@ -56,19 +57,25 @@ struct Rejuvenation {
     bool mountsHome = false;
 };
 
+/// What is about to be taken of a running guest.
+struct Picture {
+    bool ofMemory = false; ///< the guest's memory is captured: whoever begins from it finds the programs as they were
+};
+
 /// The daemon's side of the bulkhead-channel processes, one per running instance. Thread-safe; calls block.
 class GuestLinks {
 public:
     virtual ~GuestLinks() = default;
     /// Connects, starts the channel process, waits until the guest's agent has proved itself, and sets the guest's
-    /// clock and time zone. Errors: TimedOut (the guest did not answer in time), GuestFailure (it broke the protocol or
-    /// went away), Cancelled.
+    /// clock, time zone and name. Errors: TimedOut (the guest did not answer in time), GuestFailure (it broke the
+    /// protocol or went away), Cancelled.
     virtual Status open(const GuestLinkSpec& spec, std::chrono::milliseconds timeout, std::stop_token cancel) = 0;
     /// Finds the channel process that an earlier daemon started, and sets the guest's clock (the guest may have been
     /// paused). NotFound when there is none any more.
     virtual Result<AdoptedGuest> adopt(const InstanceId& instance) = 0;
     /// As open(), with what open() was given, also by an earlier daemon: for a link that was lost while the guest
-    /// lives. Whatever is left of the lost one is ended first. NotFound when it was never opened.
+    /// lives, and so has its name still. Whatever is left of the lost one is ended first. NotFound when it was never
+    /// opened.
     virtual Status reopen(const InstanceId& instance, std::chrono::milliseconds timeout) = 0;
     virtual Result<ExecStreams> exec(const InstanceId& instance, const ExecRequest& request) = 0;
     virtual Result<GuestStatus> status(const InstanceId& instance) = 0;
@@ -79,6 +86,13 @@ public:
     virtual Status quiesce(const InstanceId& instance) = 0;
     /// New random numbers, clock and identity, in a guest that was begun from a memory image; before any program runs.
     virtual Status rejuvenate(const InstanceId& instance, const Rejuvenation& how) = 0;
+    /// Before a picture of a running guest is taken: it writes everything to its disks; without its memory its file
+    /// systems also stand still until thaw() (by themselves they go on after 10 s). TimedOut, GuestFailure; WrongState:
+    /// the agent of its template knows no pictures.
+    virtual Status freeze(const InstanceId& instance, const Picture& picture) = 0;
+    /// After it: file systems go on, the clock is set (it stood while the guest was paused). Success when nothing was
+    /// frozen.
+    virtual Status thaw(const InstanceId& instance) = 0;
     /// Ends the channel process; its streams end. No event follows. Success when there is none. Not
     /// while an open() or reopen() of the instance is under way.
     virtual void close(const InstanceId& instance) = 0;

@@ -5,10 +5,12 @@
 #include "base/result.hpp"
 #include "core/model/domain.hpp"
 #include "core/model/instance.hpp"
+#include "core/model/snapshot.hpp"
 #include "core/model/template.hpp"
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,6 +58,20 @@ public:
     virtual Status setPhase(const InstanceId& id, InstancePhase phase) = 0;
     virtual Status remove(const InstanceId& id) = 0;
     virtual Result<std::vector<InstanceRecord>> all() = 0;
+};
+
+/// The nodes of all lineages, and where each domain stands. The same promises as DomainRepository. What it holds can be
+/// made again from the manifests beside the nodes' files (SnapshotStore::all()).
+class SnapshotRepository {
+public:
+    virtual ~SnapshotRepository() = default;
+    /// Makes it, or replaces what is there of this id.
+    virtual Status save(const SnapshotRecord& record) = 0;
+    virtual Status remove(const SnapshotId& id) = 0;
+    virtual Result<std::vector<SnapshotRecord>> all() = 0;
+    /// A domain without a node has no head. Gone with its domain.
+    virtual Status setHead(const DomainId& domain, const DomainHead& head) = 0;
+    virtual Result<std::map<DomainId, DomainHead>> heads() = 0;
 };
 
 /// Why a definition cannot be used, and whose it is: texts of one user's files must never be shown to another.

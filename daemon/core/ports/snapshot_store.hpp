@@ -4,6 +4,7 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "core/model/snapshot.hpp"
+#include "core/ports/memory_images.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -89,10 +90,17 @@ public:
         std::optional<MemoryImageRef> memory;
     };
     virtual Result<InstanceDisks> disksOf(const InstanceId& instance) = 0;
+    /// Makes the notes of a running instance's disks (and of the kept home) say what the emulator really writes to,
+    /// when they name an empty layer above that.
+    virtual Status settle(const InstanceId& instance, const std::optional<DomainId>& keptHome,
+                          const Machines::NewLayers& active) = 0;
 
     /// The whole memory of a full node as one file that emulators can start from: made when first needed, kept for the
     /// next time. HostFailure names the damaged file.
     virtual Result<MemoryImageRef> memoryImage(const SnapshotRecord& record) = 0;
+    /// Removes all such files but `needed`: what was made for a start only is made again for the next. Not while
+    /// something starts.
+    virtual Status keepImages(const std::vector<std::filesystem::path>& needed) = 0;
     /// Reads everything of the node and compares it with the digests of its manifest; none: it is whole. Layers of
     /// other nodes below it are not read.
     virtual std::optional<DamagedPart> findDamage(const SnapshotRecord& record) = 0;

@@ -71,42 +71,73 @@ Result<DomainId> DomainService::create(const Caller& caller, const std::string& 
     if (!chosen) {
         return fail(chosen.error());
     }
+    DomainDefinition definition;
+    definition.name = name;
+    definition.templateName = options.templateName;
+    definition.size = options.size;
+    definition.label = options.label;
+    definition.egress = options.egress;
+    definition.tags = options.tags;
+    const Bytes homeSize = options.homeSize.value_or(chosen->definition.homeSize);
+    definition.homeSize = homeSize;
+    return add(caller, std::move(definition), {}, [&](const DomainRecord& record) {
+        return m_ports.store.createHome(record.id, record.owner, record.name, homeSize);
+    });
+}
+
+Result<DomainId> DomainService::createFork(const Caller& caller, const std::string& name,
+                                           const DomainDefinition& definition, const SnapshotRecord& node,
+                                           bool keepsMemory) {
+    for (auto& checked : {checkDomainName(name), checkLabel(definition.label), checkEgress(definition.egress),
+                          checkQuota(caller, DomainKind::App)}) {
+        if (!checked) {
+            return fail(checked.error());
+        }
+    }
+    DomainDefinition wanted = definition;
+    wanted.name = name;
+    wanted.kind = DomainKind::App;
+    wanted.isManaged = false;
+    wanted.file.clear();
+    const DomainHead head{node.id, keepsMemory && node.memory.has_value()};
+    return add(caller, std::move(wanted), head, [&](const DomainRecord& record) {
+        return m_ports.snapshots.resetHome(record.id, record.owner, record.name, node.home);
+    });
+}
+
+Result<DomainId> DomainService::add(const Caller& caller, DomainDefinition definition, const DomainHead& head,
+                                    const std::function<Status(const DomainRecord&)>& makeHome) {
     DomainRecord record;
     record.id = randomId<DomainId>();
     record.owner = caller.uid;
-    record.name = name;
+    record.name = definition.name;
     record.kind = DomainKind::App;
     record.createdAt = m_ports.clock.now();
+    definition.owner = caller.uid;
 
-    if (m_table.findByName(caller.uid, name)) {
-        return fail(ErrorCode::AlreadyExists, "a domain named \"" + name + "\" exists already");
+    if (m_table.findByName(caller.uid, record.name)) {
+        return fail(ErrorCode::AlreadyExists, "a domain named \"" + record.name + "\" exists already");
     }
     if (auto inserted = m_ports.domains.insert(record); !inserted) {
         return fail(inserted.error());
     }
     ScopeGuard undoRecord([&] { [[maybe_unused]] const auto gone = m_ports.domains.remove(record.id); });
 
-    const Bytes homeSize = options.homeSize.value_or(chosen->definition.homeSize);
-    if (auto made = m_ports.store.createHome(record.id, record.owner, record.name, homeSize); !made) {
-        return fail(made.error().in("home disk of domain \"" + name + "\""));
+    if (auto made = makeHome(record); !made) {
+        return fail(made.error().in("home disk of domain \"" + record.name + "\""));
     }
     ScopeGuard undoHome([&] { [[maybe_unused]] const auto gone = m_ports.store.removeHome(record.id); });
-
-    DomainDefinition definition;
-    definition.name = name;
-    definition.owner = caller.uid;
-    definition.templateName = options.templateName;
-    definition.size = options.size;
-    definition.label = options.label;
-    definition.egress = options.egress;
-    definition.tags = options.tags;
-    definition.homeSize = homeSize;
     auto saved = m_ports.definitions.save(definition);
     if (!saved) {
         return fail(saved.error());
     }
     ScopeGuard undoFile([&] { [[maybe_unused]] const auto gone = m_ports.definitions.removeDefinition(*saved); });
 
+    if (head.node) {
+        if (auto stands = m_ports.heads.setHead(record.id, head); !stands) {
+            return fail(stands.error());
+        }
+    }
     if (auto present = m_ports.domains.setPhase(record.id, DomainRecord::Phase::Present); !present) {
         return fail(present.error());
     }
@@ -114,6 +145,8 @@ Result<DomainId> DomainService::create(const Caller& caller, const std::string& 
     DomainEntry entry;
     entry.record = record;
     entry.definition = *saved;
+    entry.head = head;
+    entry.state = head.isSuspended ? DomainState::Suspended : DomainState::Stopped;
     if (auto inserted = m_table.insert(std::move(entry)); !inserted) {
         return fail(inserted.error());
     }

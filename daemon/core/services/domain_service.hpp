@@ -9,10 +9,12 @@
 #include "core/ports/guest_links.hpp"
 #include "core/ports/image_store.hpp"
 #include "core/ports/repositories.hpp"
+#include "core/ports/snapshot_store.hpp"
 #include "core/services/domain_table.hpp"
 #include "core/services/job_service.hpp"
 #include "core/services/lifecycle_service.hpp"
 
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -46,12 +48,19 @@ public:
         DefinitionStore& definitions;
         InstanceStore& store;
         GuestLinks& links;
+        SnapshotStore& snapshots;
+        SnapshotRepository& heads;
         Clock& clock;
     };
     DomainService(Ports ports, DomainTable& table, TemplateService& templates, LifecycleService& lifecycle,
                   JobService& jobs);
 
     Result<DomainId> create(const Caller& caller, const std::string& name, const CreateOptions& options);
+    /// A domain that begins where the node stands: its home lies above the node's. Label and egress are those of
+    /// `definition`, whose name and file are not used. Its head is the node; suspended in it when it has memory and
+    /// `keepsMemory`.
+    Result<DomainId> createFork(const Caller& caller, const std::string& name, const DomainDefinition& definition,
+                                const SnapshotRecord& node, bool keepsMemory);
     /// Makes a disposable's entry and record; LifecycleService starts it.
     Result<DomainId> createDisposable(const Caller& caller, const std::string& templateName, const std::string& size);
     Result<DomainEntry> find(const Caller& caller, const DomainId& id);
@@ -71,6 +80,9 @@ public:
     unsigned runningExecs(const DomainEntry& entry);
 
 private:
+    /// Record, home (by `makeHome`), file, head and entry: all of them or none.
+    Result<DomainId> add(const Caller& caller, DomainDefinition definition, const DomainHead& head,
+                         const std::function<Status(const DomainRecord&)>& makeHome);
     Result<TemplateInfo> checkTemplate(const std::string& templateName, const std::string& size);
     Status growHome(const DomainEntry& entry, Bytes size);
     [[nodiscard]] Status checkQuota(const Caller& caller, DomainKind kind) const;

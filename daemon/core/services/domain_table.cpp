@@ -107,6 +107,13 @@ void DomainTable::restore(const DomainId& id, DomainState state, const std::stri
     }
 }
 
+void DomainTable::setHead(const DomainId& id, const DomainHead& head) {
+    const std::lock_guard lock(m_mutex);
+    if (const auto found = m_entries.find(id); found != m_entries.end()) {
+        found->second.head = head;
+    }
+}
+
 void DomainTable::setInstance(const DomainId& id, std::optional<InstanceRecord> instance) {
     const std::lock_guard lock(m_mutex);
     if (const auto found = m_entries.find(id); found != m_entries.end()) {

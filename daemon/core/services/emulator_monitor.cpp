@@ -10,7 +10,7 @@ EmulatorMonitor::EmulatorMonitor(EmulatorWatch& watch, std::function<void(const 
 Status EmulatorMonitor::begin(const InstanceId& instance, pid_t pid) {
     {
         const std::lock_guard lock(m_mutex);
-        m_alive.insert(instance);
+        m_alive[instance] = pid;
     }
     auto watched = m_watch.watch(instance, pid, [this, instance] { gone(instance); });
     if (!watched) {
@@ -36,6 +36,12 @@ bool EmulatorMonitor::waitGone(const InstanceId& instance, std::chrono::millisec
 bool EmulatorMonitor::isAlive(const InstanceId& instance) {
     const std::lock_guard lock(m_mutex);
     return m_alive.contains(instance);
+}
+
+std::optional<pid_t> EmulatorMonitor::pidOf(const InstanceId& instance) {
+    const std::lock_guard lock(m_mutex);
+    const auto found = m_alive.find(instance);
+    return found == m_alive.end() ? std::nullopt : std::optional(found->second);
 }
 
 void EmulatorMonitor::end(const InstanceId& instance) {

@@ -8,8 +8,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <mutex>
-#include <set>
+#include <optional>
 
 namespace bulkhead::core {
 
@@ -23,6 +24,8 @@ public:
     /// True when the emulator ended within `timeout` (or was never watched).
     bool waitGone(const InstanceId& instance, std::chrono::milliseconds timeout);
     [[nodiscard]] bool isAlive(const InstanceId& instance);
+    /// None: it has ended, or is not watched.
+    [[nodiscard]] std::optional<pid_t> pidOf(const InstanceId& instance);
     void end(const InstanceId& instance);
 
 private:
@@ -32,7 +35,7 @@ private:
     std::function<void(const InstanceId&)> m_onGone;
     std::mutex m_mutex;
     std::condition_variable m_changed;
-    std::set<InstanceId> m_alive;
+    std::map<InstanceId, pid_t> m_alive;
 };
 
 } // namespace bulkhead::core

@@ -37,6 +37,12 @@ bool wouldFailBooting(ErrorCode code) {
            code == ErrorCode::LimitExceeded || code == ErrorCode::Busy;
 }
 
+std::string describe(const MachineKey& machine) {
+    return formatBytes(machine.memory) + ", " + std::to_string(machine.vcpus) + " processors, " +
+           std::string(nameOf(machine.acceleration)) + ", " + std::string(nameOf(machine.transport)) + ", " +
+           machine.version.substr(0, machine.version.find(" on"));
+}
+
 GuestToken randomToken() {
     GuestToken token{};
     if (::getrandom(token.data(), token.size(), 0) != static_cast<ssize_t>(token.size())) {
@@ -50,12 +56,18 @@ GuestToken randomToken() {
 struct InstanceLauncher::Plan {
     InstanceRecord record;
     InstancePlan files;
-    Bytes memory = 0;
-    unsigned vcpus = 1;
     std::filesystem::path kernel;
     std::filesystem::path initrd;
     std::optional<DomainId> keptHome;
-    std::optional<WarmImage> image; ///< to begin from
+    std::string hostname; ///< what the guest calls itself; empty: as its template says
+    /// What it begins in instead of booting.
+    struct Memory {
+        std::filesystem::path image;
+        std::filesystem::path devices;
+        bool isNode = false; ///< otherwise a warm image
+    };
+    std::optional<Memory> memory;
+    std::optional<WarmImage> warm; ///< where the memory is from
     bool isForImage = false;
     bool hasLoaded = false;     ///< the emulator has it
     bool isImageBroken = false; ///< the failure is the image's: nobody shall begin from it again
@@ -114,8 +126,8 @@ Result<InstanceLauncher::Plan> InstanceLauncher::plan(const DomainDefinition& de
     plan.record.size = sizeName;
     plan.record.heads = info->installed->heads;
     plan.record.startedAt = m_ports.clock.now();
-    plan.memory = size->second.memory;
-    plan.vcpus = size->second.vcpus;
+    plan.record.memory = size->second.memory;
+    plan.record.vcpus = size->second.vcpus;
     plan.kernel = info->installed->directory / "vmlinuz";
     plan.initrd = info->installed->directory / "initrd.img";
     plan.files.instance = plan.record.id;
@@ -163,8 +175,8 @@ Result<WarmImageKey> InstanceLauncher::keyOf(const Plan& plan) {
     return WarmImageKey{.templateName = plan.files.templateName,
                         .templateVersion = plan.files.templateVersion,
                         .size = plan.record.size,
-                        .memory = plan.memory,
-                        .vcpus = plan.vcpus,
+                        .memory = plan.record.memory,
+                        .vcpus = plan.record.vcpus,
                         .heads = plan.record.heads,
                         .acceleration = plan.record.acceleration,
                         .transport = plan.record.transport,
@@ -185,50 +197,143 @@ Result<WarmImageKey> InstanceLauncher::imageKey(const std::string& templateName,
     return keyOf(*planned);
 }
 
-Result<InstanceLauncher::Launched> InstanceLauncher::launch(const DomainEntry& domain, bool mayUseImage,
+Result<InstanceLauncher::Plan> InstanceLauncher::planFor(const DomainEntry& domain, const Wish& wish) {
+    DomainDefinition definition = domain.definition;
+    if (wish.node && !wish.node->size.empty()) {
+        definition.size = wish.node->size;
+    }
+    auto planned = plan(definition);
+    if (!planned) {
+        return planned;
+    }
+    planned->record.domain = domain.record.id;
+    planned->hostname = domain.record.name;
+    planned->keptHome = keptHomeOf(domain);
+    planned->files.keptHome = planned->keptHome;
+    if (wish.node) {
+        if (auto used = useNode(*planned, *wish.node); !used) {
+            return fail(used.error());
+        }
+    }
+    if (!planned->keptHome) {
+        return planned;
+    }
+    const auto ready = wish.node ? m_ports.snapshots.resetHome(domain.record.id, domain.record.owner,
+                                                               domain.record.name, wish.node->home)
+                                 : ensureHome(domain, planned->files.homeSize);
+    if (!ready) {
+        return fail(ready.error().in("home disk of domain \"" + domain.record.name + "\""));
+    }
+    return planned;
+}
+
+Status InstanceLauncher::useNode(Plan& plan, const SnapshotRecord& node) {
+    if (!plan.keptHome) {
+        plan.files.homeBase = node.home;
+    }
+    if (node.system.layers.empty()) {
+        return {}; // of a domain that was stopped: the system is the template's
+    }
+    if (node.templateName != plan.files.templateName) {
+        return fail(ErrorCode::WrongState, "snapshot " + shortId(node.id) + " is of template \"" + node.templateName +
+                                               "\", the domain is of \"" + plan.files.templateName + "\" now");
+    }
+    plan.files.systemBase = node.system;
+    plan.files.templateVersion = node.templateVersion;
+    plan.record.templateVersion = node.templateVersion;
+    // Its layers lie above that version, and its kernel has that version's modules.
+    const auto version = plan.kernel.parent_path().parent_path() / node.templateVersion;
+    plan.kernel = version / plan.kernel.filename();
+    plan.initrd = version / plan.initrd.filename();
+    if (node.memory) {
+        plan.record.memory = node.memory->machine.memory;
+        plan.record.vcpus = node.memory->machine.vcpus;
+        plan.record.heads = node.memory->machine.heads;
+    }
+    return {};
+}
+
+Status InstanceLauncher::useMemoryOf(Plan& plan, const SnapshotRecord& node) {
+    const auto version = m_ports.machines.version(plan.record.acceleration);
+    if (!version) {
+        return fail(version.error());
+    }
+    const MachineKey now{.memory = plan.record.memory,
+                         .vcpus = plan.record.vcpus,
+                         .heads = plan.record.heads,
+                         .acceleration = plan.record.acceleration,
+                         .transport = plan.record.transport,
+                         .version = *version};
+    if (now != node.memory->machine) {
+        return fail(ErrorCode::WrongState, "the memory of snapshot " + shortId(node.id) + " is of another machine: " +
+                                               describe(node.memory->machine) + "; this one is " + describe(now));
+    }
+    const auto image = m_ports.snapshots.memoryImage(node);
+    if (!image) {
+        return fail(image.error());
+    }
+    plan.memory = Plan::Memory{image->file, node.memory->devices, true};
+    plan.files.memory = *image;
+    return {};
+}
+
+void InstanceLauncher::useMemory(Plan& plan, const Wish& wish, Launched& launched) {
+    if (wish.node) {
+        if (!wish.node->memory) {
+            return;
+        }
+        if (auto used = useMemoryOf(plan, *wish.node); !used) {
+            launched.imageFailure = used.error();
+            launched.isImageBroken = used.error().code == ErrorCode::HostFailure;
+        }
+        return;
+    }
+    if (const auto key = keyOf(plan)) {
+        plan.warm = m_ports.images.find(*key);
+    }
+    if (plan.warm) {
+        plan.memory = Plan::Memory{plan.warm->memory, plan.warm->devices, false};
+        plan.files.memory = MemoryImageRef{plan.warm->memory, plan.warm->memoryDigest};
+        plan.files.systemBase = {{plan.warm->system, {plan.kernel.parent_path() / "root.img", DiskFormat::Raw}}};
+    }
+}
+
+Result<InstanceLauncher::Launched> InstanceLauncher::launch(const DomainEntry& domain, const Wish& wish,
                                                             const JobContext& job) {
     Launched launched;
+    bool mayUseImage = wish.mayUseImage;
     while (true) {
         job.report("Preparing disks", 0.05);
-        auto planned = plan(domain.definition);
+        auto planned = planFor(domain, wish);
         if (!planned) {
             return fail(planned.error());
         }
         Plan& plan = *planned;
-        plan.record.domain = domain.record.id;
-        plan.keptHome = keptHomeOf(domain);
-        plan.files.keptHome = plan.keptHome;
-        if (plan.keptHome) {
-            if (auto home = ensureHome(domain, plan.files.homeSize); !home) {
-                return fail(home.error().in("home disk of domain \"" + domain.record.name + "\""));
-            }
-        }
         if (auto begun = begin(plan); !begun) {
             return fail(begun.error().in("domain \"" + domain.record.name + "\""));
         }
         if (mayUseImage) {
-            if (const auto key = keyOf(plan)) {
-                plan.image = m_ports.images.find(*key);
-            }
+            useMemory(plan, wish, launched);
         }
         const auto started = attempt(plan, job);
         if (started) {
-            launched.isWarm = plan.image.has_value();
+            launched.isWarm = plan.memory && !plan.memory->isNode;
             return launched;
         }
-        if (!plan.image || !plan.isUndone || job.cancelToken().stop_requested() ||
+        if (!plan.memory || !plan.isUndone || job.cancelToken().stop_requested() ||
             (!plan.hasLoaded && wouldFailBooting(started.error().code))) {
             return fail(started.error().in("domain \"" + domain.record.name + "\""));
         }
         // A guest that does not come to life is no reason to go without it: it can boot.
-        log::warning("a warm image did not bring a guest to life; the domain boots",
+        log::warning("memory did not bring a guest to life; the domain boots",
                      {{"DOMAIN", domain.record.id.text()},
                       {"TEMPLATE", plan.files.templateName},
-                      {"IMAGE", plan.isImageBroken ? "removed" : "kept"},
+                      {"IMAGE", plan.isImageBroken ? "broken" : "kept"},
                       {"ERROR", started.error().message}});
-        if (plan.isImageBroken) {
-            m_ports.images.remove(*plan.image);
+        if (plan.isImageBroken && plan.warm) {
+            m_ports.images.remove(*plan.warm);
         }
+        launched.isImageBroken = plan.isImageBroken;
         launched.imageFailure = started.error();
         mayUseImage = false;
     }
@@ -267,7 +372,7 @@ bool InstanceLauncher::undo(const Plan& plan) {
 
 Status InstanceLauncher::attempt(Plan& plan, const JobContext& job) {
     ScopeGuard undoing([&] { plan.isUndone = undo(plan); });
-    auto booted = plan.image ? beginFromImage(plan, job) : boot(plan, job);
+    auto booted = plan.memory ? beginFromImage(plan, job) : boot(plan, job);
     if (!booted) {
         return booted;
     }
@@ -281,11 +386,7 @@ Status InstanceLauncher::attempt(Plan& plan, const JobContext& job) {
 }
 
 Result<InstanceLauncher::Started> InstanceLauncher::startEmulator(const Plan& plan, const JobContext& job) {
-    InstancePlan wanted = plan.files;
-    if (plan.image) {
-        wanted.systemBase = plan.image->system;
-    }
-    auto files = m_ports.store.prepareInstance(wanted);
+    auto files = m_ports.store.prepareInstance(plan.files);
     if (!files) {
         return fail(files.error().in("preparing disks"));
     }
@@ -295,16 +396,16 @@ Result<InstanceLauncher::Started> InstanceLauncher::startEmulator(const Plan& pl
     job.report("Starting the emulator", 0.1);
     InstanceSpec spec;
     spec.id = plan.record.id;
-    spec.memory = plan.memory;
-    spec.vcpus = plan.vcpus;
+    spec.memory = plan.record.memory;
+    spec.vcpus = plan.record.vcpus;
     spec.heads = plan.record.heads;
     spec.acceleration = plan.record.acceleration;
     spec.system = files->system;
     spec.home = files->home;
     spec.kernel = files->kernel;
     spec.initrd = files->initrd;
-    if (plan.image) {
-        spec.memoryImage = plan.image->memory;
+    if (plan.memory) {
+        spec.memoryImage = plan.memory->image;
     }
     spec.isForImage = plan.isForImage;
     spec.tokenFile = files->tokenFile;
@@ -332,6 +433,7 @@ Status InstanceLauncher::openLink(const Plan& plan, const Started& started, std:
     link.cid = plan.record.cid;
     link.token = plan.files.token;
     link.channelUid = UidLeases::channelUid(plan.record.uidSlot);
+    link.hostname = plan.hostname;
     auto opened = m_ports.links.open(link, timeout, job.cancelToken());
     if (!opened && !m_monitor.isAlive(plan.record.id)) {
         return fail(ErrorCode::GuestFailure, "the emulator ended before the guest's agent answered");
@@ -356,22 +458,24 @@ Status InstanceLauncher::beginFromImage(Plan& plan, const JobContext& job) {
     if (!started) {
         return fail(started.error());
     }
-    job.report("Starting from the warm image", 0.5);
+    const std::string phase =
+        plan.memory->isNode ? "going on in the snapshot's memory" : "starting from the warm image";
+    job.report(plan.memory->isNode ? "Going on in the snapshot's memory" : "Starting from the warm image", 0.5);
     plan.hasLoaded = true;
-    if (auto loaded = m_ports.machines.load(plan.record.id, plan.image->devices); !loaded) {
+    if (auto loaded = m_ports.machines.load(plan.record.id, plan.memory->devices); !loaded) {
         // Not where libvirtd went away meanwhile.
         plan.isImageBroken = loaded.error().code == ErrorCode::HostFailure;
-        return fail(loaded.error().in("starting from the warm image"));
+        return fail(loaded.error().in(phase));
     }
     if (auto opened = openLink(plan, *started, kWarmTimeout, job); !opened) {
         // A host may be too busy for a guest to answer in time; hardly for two in a row.
-        plan.isImageBroken = m_doubts.isRaisedAgain(plan.image->memory);
-        return fail(opened.error().in("starting from the warm image"));
+        plan.isImageBroken = m_doubts.isRaisedAgain(plan.memory->image);
+        return fail(opened.error().in(phase));
     }
-    m_doubts.forget(plan.image->memory);
+    m_doubts.forget(plan.memory->image);
     // Nothing else is asked of the guest before: until then it has its siblings' random numbers, and an old clock. Its
     // failure is not the image's: what is of this domain alone is its home, which its user may have damaged.
-    if (auto renewed = m_ports.links.rejuvenate(plan.record.id, {.mountsHome = true}); !renewed) {
+    if (auto renewed = m_ports.links.rejuvenate(plan.record.id, {.mountsHome = !plan.memory->isNode}); !renewed) {
         return fail(renewed.error().in("renewing the guest"));
     }
     return {};

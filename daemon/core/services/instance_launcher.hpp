@@ -9,6 +9,7 @@
 #include "core/ports/image_store.hpp"
 #include "core/ports/memory_images.hpp"
 #include "core/ports/repositories.hpp"
+#include "core/ports/snapshot_store.hpp"
 #include "core/services/domain_table.hpp"
 #include "core/services/job_service.hpp"
 
@@ -37,6 +38,7 @@ public:
         GuestLinks& links;
         Machines& machines;
         WarmImageStore& images;
+        SnapshotStore& snapshots;
         AccelerationProbe& acceleration;
         TransportProbe& transport;
         HostMemory& memory;
@@ -45,15 +47,24 @@ public:
     InstanceLauncher(Ports ports, TemplateService& templates, UidLeases& leases, CidLeases& cids,
                      EmulatorMonitor& monitor, DomainTable& table);
 
+    struct Wish {
+        bool mayUseImage = true; ///< a warm image, or the memory of the node
+        /// Its disks begin as this node's; what the domain's home has above them is thrown away. Of a full one it goes
+        /// on in the memory. None: from the template, with its home as it is.
+        std::optional<SnapshotRecord> node;
+    };
     /// How it was started.
     struct Launched {
         bool isWarm = false; ///< from a warm image
-        /// There was an image, but it did not bring the guest to life, and why. The guest has booted.
+        /// There was an image, or the memory of a node, but it did not bring the guest to life, and why. The guest has
+        /// booted.
         std::optional<Error> imageFailure;
+        /// The failure is the image's own, not the host's at that moment.
+        bool isImageBroken = false;
     };
-    /// Starts the domain, from a warm image where there is one that fits, unless `mayUseImage` is false; on success its
-    /// entry holds the instance, which is recorded as running. Errors name the domain, the phase and the resource.
-    Result<Launched> launch(const DomainEntry& domain, bool mayUseImage, const JobContext& job);
+    /// Starts the domain, from memory where there is some that fits; on success its entry holds the instance, which is
+    /// recorded as running. Errors name the domain, the phase and the resource.
+    Result<Launched> launch(const DomainEntry& domain, const Wish& wish, const JobContext& job);
 
     /// A guest that has booted in order to be captured. It belongs to no domain, so a daemon that starts ends it.
     struct ImageSource {
@@ -79,6 +90,10 @@ private:
     struct Plan;
     struct Started;
     Result<Plan> plan(const DomainDefinition& definition);
+    Result<Plan> planFor(const DomainEntry& domain, const Wish& wish);
+    Status useNode(Plan& plan, const SnapshotRecord& node);
+    void useMemory(Plan& plan, const Wish& wish, Launched& launched);
+    Status useMemoryOf(Plan& plan, const SnapshotRecord& node);
     Status ensureHome(const DomainEntry& domain, Bytes size);
     Status chooseTransport(InstanceRecord& record);
     Result<WarmImageKey> keyOf(const Plan& plan);

@@ -5,6 +5,7 @@
 #include "base/scope_guard.hpp"
 #include "core/services/emulator_monitor.hpp"
 #include "core/services/instance_launcher.hpp"
+#include "core/services/lineage_table.hpp"
 #include "core/services/worker_pool.hpp"
 
 #include <algorithm>
@@ -20,13 +21,14 @@ constexpr std::chrono::seconds kPowerOffTime{30};
 
 LifecycleService::LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances,
                                    GuestLinks& links, InstanceLauncher& launcher, EmulatorMonitor& monitor,
-                                   JobService& jobs, Pools pools, Patience patience)
+                                   LineageTable& lineage, JobService& jobs, Pools pools, Patience patience)
     : m_table(table)
     , m_domains(domains)
     , m_instances(instances)
     , m_links(links)
     , m_launcher(launcher)
     , m_monitor(monitor)
+    , m_lineage(lineage)
     , m_jobs(jobs)
     , m_cleanUps(pools.cleanUps)
     , m_linkWork(pools.linkWork)
@@ -66,22 +68,53 @@ Result<JobResult> LifecycleService::runStart(const DomainId& id, bool isCold, co
     if (!operation) {
         return fail(operation.error());
     }
+    return startHeld(id, isCold, job).map([](StartResult&& result) { return JobResult(std::move(result)); });
+}
+
+Result<StartResult> LifecycleService::startHeld(const DomainId& id, bool isCold, const JobContext& job) {
     const auto entry = m_table.find(id);
     if (!entry) {
         return fail(ErrorCode::NotFound, "no such domain");
     }
-    if (entry->state == DomainState::Running) {
-        return JobResult(StartResult{id, false, {}});
+    if (!entry->head.isSuspended) {
+        return launch(*entry, std::nullopt, isCold, job);
     }
-    const std::string name = "domain \"" + entry->record.name + "\"";
-    if (entry->record.phase == DomainRecord::Phase::Removing) {
+    const auto node = entry->head.node ? m_lineage.find(*entry->head.node) : std::nullopt;
+    if (!node) {
+        // Its home lies above the node's layers, which are there as long as it does.
+        auto started = launch(*entry, std::nullopt, isCold, job);
+        if (started) {
+            started->note = "the snapshot that it was suspended in is gone, so it booted";
+        }
+        return started;
+    }
+    return launch(*entry, node, isCold, job);
+}
+
+Result<StartResult> LifecycleService::startFrom(const DomainId& id, const SnapshotRecord& node, bool isCold,
+                                                const JobContext& job) {
+    const auto entry = m_table.find(id);
+    if (!entry) {
+        return fail(ErrorCode::NotFound, "no such domain");
+    }
+    return launch(*entry, node, isCold, job);
+}
+
+Result<StartResult> LifecycleService::launch(const DomainEntry& domain, const std::optional<SnapshotRecord>& node,
+                                             bool isCold, const JobContext& job) {
+    const DomainId& id = domain.record.id;
+    if (domain.state == DomainState::Running) {
+        return StartResult{id, false, {}};
+    }
+    const std::string name = "domain \"" + domain.record.name + "\"";
+    if (domain.record.phase == DomainRecord::Phase::Removing) {
         return fail(ErrorCode::WrongState, name + " is being removed");
     }
-    if (!entry->definitionProblem.empty()) {
-        return fail(ErrorCode::InvalidArgument, name + " cannot start: " + entry->definitionProblem);
+    if (!domain.definitionProblem.empty()) {
+        return fail(ErrorCode::InvalidArgument, name + " cannot start: " + domain.definitionProblem);
     }
-    if (entry->instance && !hasEmulator(entry->state)) {
-        if (auto cleaned = cleanUp(*entry); !cleaned) {
+    if (domain.instance && !hasEmulator(domain.state)) {
+        if (auto cleaned = cleanUp(domain); !cleaned) {
             return fail(cleaned.error().in("what is left of the last run of " + name));
         }
     }
@@ -100,27 +133,48 @@ Result<JobResult> LifecycleService::runStart(const DomainId& id, bool isCold, co
         const std::lock_guard lock(m_mutex);
         m_starts.erase(id);
     });
-    const auto launched = m_launcher.launch(*entry, !isCold, JobContext(cancel.get_token(), job.progress()));
+    const auto launched = m_launcher.launch(domain, {.mayUseImage = !isCold, .node = node},
+                                            JobContext(cancel.get_token(), job.progress()));
+    if (node && launched && launched->isImageBroken) {
+        markSuspect(*node, launched->imageFailure->message);
+    }
     if (!launched) {
         afterFailedStart(id, launched.error());
         return fail(launched.error());
     }
+    // Only now, since until now nobody was told that it runs: a daemon that dies before begins from the node again.
+    if (domain.head.isSuspended) {
+        if (auto cleared = m_lineage.setHead(id, {domain.head.node, false}); !cleared) {
+            log::error("it cannot be recorded that a suspended domain runs; the reconciler does",
+                       {{"DOMAIN", id.text()}, {"ERROR", cleared.error().message}});
+        }
+    }
     if (auto applied = m_table.apply(id, DomainEvent::AgentReady); !applied) {
         return fail(applied.error());
     }
-    if (!entry->record.lastFailure.empty()) {
+    if (!domain.record.lastFailure.empty()) {
         rememberFailure(id, {});
     }
     StartResult result{id, launched->isWarm, {}};
     if (launched->imageFailure) {
-        result.note = "it did not start from its warm image, so it booted (" + launched->imageFailure->message + ")";
+        result.note =
+            std::string(node ? "it did not go on in its snapshot's memory" : "it did not start from its warm image") +
+            ", so it booted (" + launched->imageFailure->message + ")";
     }
-    if (!launched->isWarm && !isCold && m_whenBooted) {
+    if (!launched->isWarm && !isCold && !node && m_whenBooted) {
         if (const auto now = m_table.find(id); now && now->instance) {
-            m_whenBooted(*now->instance, entry->definition.templateName);
+            m_whenBooted(*now->instance, domain.definition.templateName);
         }
     }
-    return JobResult(result);
+    return result;
+}
+
+void LifecycleService::markSuspect(SnapshotRecord node, const std::string& why) {
+    node.suspect = why;
+    if (auto marked = m_lineage.update(node); !marked) {
+        log::warning("a snapshot cannot be marked as suspect",
+                     {{"SNAPSHOT", node.id.text()}, {"ERROR", marked.error().message}});
+    }
 }
 
 void LifecycleService::afterFailedStart(const DomainId& id, const Error& error) {
@@ -130,6 +184,10 @@ void LifecycleService::afterFailedStart(const DomainId& id, const Error& error) 
     } else {
         [[maybe_unused]] const auto told = m_table.apply(id, DomainEvent::StartFailed, error.message);
         rememberFailure(id, error.message);
+    }
+    // Its memory is still there for the next try.
+    if (const auto now = m_table.find(id); now && now->head.isSuspended && now->state == DomainState::Stopped) {
+        [[maybe_unused]] const auto kept = m_table.apply(id, DomainEvent::MemoryKept);
     }
     if (const auto entry = m_table.find(id); entry && entry->instance) {
         cleanUpLater(id);
@@ -189,7 +247,15 @@ Status LifecycleService::endInstance(const DomainEntry& entry, StopOptions optio
         rememberFailure(id, {});
     }
     if (!entry.instance) {
-        return entry.state == DomainState::Failed ? m_table.apply(id, DomainEvent::FailureDismissed) : Status{};
+        if (entry.head.isSuspended) {
+            if (auto dropped = m_lineage.setHead(id, {entry.head.node, false}); !dropped) {
+                return dropped;
+            }
+        }
+        if (entry.state == DomainState::Failed) {
+            return m_table.apply(id, DomainEvent::FailureDismissed);
+        }
+        return entry.state == DomainState::Suspended ? m_table.apply(id, DomainEvent::MemoryDropped) : Status{};
     }
     const InstanceRecord instance = *entry.instance;
     // The intent first: a daemon that dies now goes on with it at its next start. But a full disk must not keep
@@ -219,6 +285,23 @@ Status LifecycleService::endInstance(const DomainEntry& entry, StopOptions optio
     }
     return m_table.apply(id, entry.state == DomainState::Failed ? DomainEvent::FailureDismissed
                                                                 : DomainEvent::EmulatorGone);
+}
+
+Status LifecycleService::endSuspended(const DomainEntry& entry) {
+    const DomainId& id = entry.record.id;
+    if (auto recorded = m_instances.setPhase(entry.instance->id, InstancePhase::Stopping); !recorded) {
+        log::warning("a stop cannot be recorded", {{"DOMAIN", id.text()}, {"ERROR", recorded.error().message}});
+    }
+    if (auto applied = m_table.apply(id, DomainEvent::StopRequested); !applied) {
+        return applied;
+    }
+    if (auto ended = cleanUp(entry); !ended) {
+        cleanUpLater(id);
+        return fail(ended.error().in("suspending domain \"" + entry.record.name + "\""));
+    }
+    return m_table.apply(id, DomainEvent::EmulatorGone).and_then([&] {
+        return m_table.apply(id, DomainEvent::MemoryKept);
+    });
 }
 
 // ---- what must happen all the same ---------------------------------------------------------------------------------
@@ -304,6 +387,9 @@ void LifecycleService::tryToCleanUp(const DomainId& id) {
     log::notice("what was left of a domain is cleaned up", {{"DOMAIN", id.text()}});
     if (entry->state == DomainState::Stopping) {
         [[maybe_unused]] const auto told = m_table.apply(id, DomainEvent::EmulatorGone);
+        if (entry->head.isSuspended) {
+            [[maybe_unused]] const auto kept = m_table.apply(id, DomainEvent::MemoryKept);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "core/model/caller.hpp"
+#include "core/model/snapshot.hpp"
 #include "core/ports/guest_links.hpp"
 #include "core/services/domain_table.hpp"
 #include "core/services/job_service.hpp"
@@ -20,6 +21,7 @@ namespace bulkhead::core {
 
 class EmulatorMonitor;
 class InstanceLauncher;
+class LineageTable;
 class WorkerPool;
 
 /// Start, stop, disposables, and what is done when an emulator, a channel or a client goes away. Thread-safe.
@@ -53,22 +55,30 @@ public:
         WorkerPool& linkWork; ///< where lost channels are made anew: a guest may let that wait for Patience::reconnect
     };
     LifecycleService(DomainTable& table, DomainRepository& domains, InstanceRepository& instances, GuestLinks& links,
-                     InstanceLauncher& launcher, EmulatorMonitor& monitor, JobService& jobs, Pools pools,
-                     Patience patience);
+                     InstanceLauncher& launcher, EmulatorMonitor& monitor, LineageTable& lineage, JobService& jobs,
+                     Pools pools, Patience patience);
 
-    /// `isCold`: boots, whatever warm image there is. The job's result: StartResult.
     /// Called after a start that had to boot, though it was not asked to: for whoever makes warm images. From a job's
     /// thread. To be set before the first start.
     void whenBooted(std::function<void(const InstanceRecord&, const std::string& templateName)> told) {
         m_whenBooted = std::move(told);
     }
 
+    /// `isCold`: boots, whatever memory there is to begin in. The job's result: StartResult.
     Result<JobId> start(const Caller& caller, const DomainId& id, bool isCold = false);
     Result<JobId> stop(const Caller& caller, const DomainId& id, StopOptions options);
     /// Begins to start a disposable that is in the table already (DomainService::createDisposable).
     Result<JobId> startDisposable(const Caller& caller, const DomainId& id, bool isCold = false);
-    /// Ends the domain's instance now, if there is one; the caller holds the operation.
+    /// Ends the domain's instance now, if there is one; of a suspended one the memory is dropped (it stays in its
+    /// snapshot). The caller holds the operation.
     Status endInstance(const DomainEntry& entry, StopOptions options);
+    /// Ends an emulator whose last moment is the domain's head, in which it is suspended from now on; the caller holds
+    /// the operation.
+    Status endSuspended(const DomainEntry& entry);
+    /// Starts the domain; the caller holds the operation. From its head's memory when it is suspended.
+    Result<StartResult> startHeld(const DomainId& id, bool isCold, const JobContext& job);
+    /// As startHeld(), from a node; `isCold`: without its memory.
+    Result<StartResult> startFrom(const DomainId& id, const SnapshotRecord& node, bool isCold, const JobContext& job);
     /// Removes a disposable (instance, record, entry), soon and until it is done; a start that is under way is
     /// cancelled.
     void removeDisposable(const DomainId& id, const std::string& why);
@@ -85,9 +95,12 @@ public:
 
 private:
     Result<JobResult> runStart(const DomainId& id, bool isCold, const JobContext& job);
+    Result<StartResult> launch(const DomainEntry& entry, const std::optional<SnapshotRecord>& node, bool isCold,
+                               const JobContext& job);
     void handleLostLink(const InstanceId& instance, const LinkLoss& loss);
     Status reconnect(const InstanceId& instance, const LinkLoss& loss);
     Result<JobResult> runStop(const DomainId& id, StopOptions options, const JobContext& job);
+    void markSuspect(SnapshotRecord node, const std::string& why);
     void afterFailedStart(const DomainId& id, const Error& error);
     void cancelStart(const DomainId& id);
 
@@ -104,6 +117,7 @@ private:
     GuestLinks& m_links;
     InstanceLauncher& m_launcher;
     EmulatorMonitor& m_monitor;
+    LineageTable& m_lineage;
     JobService& m_jobs;
     WorkerPool& m_cleanUps;
     WorkerPool& m_linkWork;

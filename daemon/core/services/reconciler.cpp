@@ -5,16 +5,18 @@
 #include "core/services/emulator_monitor.hpp"
 #include "core/services/instance_launcher.hpp"
 #include "core/services/lifecycle_service.hpp"
+#include "core/services/lineage_table.hpp"
 #include "core/services/uid_leases.hpp"
 
 #include <algorithm>
 
 namespace bulkhead::core {
 
-Reconciler::Reconciler(Ports ports, DomainTable& table, UidLeases& leases, InstanceLauncher& launcher,
-                       LifecycleService& lifecycle, EmulatorMonitor& monitor)
+Reconciler::Reconciler(Ports ports, DomainTable& table, LineageTable& lineage, UidLeases& leases,
+                       InstanceLauncher& launcher, LifecycleService& lifecycle, EmulatorMonitor& monitor)
     : m_ports(ports)
     , m_table(table)
+    , m_lineage(lineage)
     , m_leases(leases)
     , m_launcher(launcher)
     , m_lifecycle(lifecycle)
@@ -30,6 +32,9 @@ Result<Reconciler::Report> Reconciler::run() {
     const auto instances = m_ports.instances.all();
     if (!instances) {
         return fail(instances.error());
+    }
+    if (auto loaded = loadLineage(report); !loaded) {
+        return fail(loaded.error());
     }
     if (auto loaded = loadDomains(report); !loaded) {
         return fail(loaded.error());
@@ -49,9 +54,52 @@ Result<Reconciler::Report> Reconciler::run() {
                          {{"INSTANCE", emulator.id.text()}});
         }
     }
+    settleSnapshots(report);
     finishRemovals(report);
     removeLeftovers(*instances, *observed, report);
     return report;
+}
+
+Status Reconciler::loadLineage(Report& report) {
+    auto records = m_ports.snapshots.all();
+    auto heads = m_ports.snapshots.heads();
+    const auto manifests = m_ports.snapshotStore.all();
+    if (!records || !heads || !manifests) {
+        return fail(!records ? records.error() : !heads ? heads.error() : manifests.error());
+    }
+    m_heads = std::move(*heads);
+    // The database was lost or replaced by an old copy: each node's own manifest says what it is.
+    for (const SnapshotRecord& found : *manifests) {
+        const bool isKnown = std::any_of(records->begin(), records->end(),
+                                         [&](const SnapshotRecord& record) { return record.id == found.id; });
+        if (isKnown) {
+            continue;
+        }
+        ++report.rebuilt;
+        if (auto kept = m_ports.snapshots.save(found); !kept) {
+            report.problems.push_back(kept.error());
+        }
+        records->push_back(found);
+    }
+    m_lineage.load(std::move(*records));
+    return {};
+}
+
+DomainHead Reconciler::headOf(const DomainRecord& record) {
+    if (const auto known = m_heads.find(record.id); known != m_heads.end()) {
+        return known->second;
+    }
+    const auto home = m_ports.snapshotStore.home(record.id);
+    if (!home || home->layers.size() < 2) {
+        return {};
+    }
+    for (const SnapshotRecord& node : m_lineage.all()) {
+        if (node.phase == SnapshotRecord::Phase::Present && !node.home.layers.empty() &&
+            node.home.layers.front() == home->layers[1]) {
+            return {node.id, false};
+        }
+    }
+    return {};
 }
 
 Status Reconciler::loadDomains(Report& report) {
@@ -107,9 +155,12 @@ Status Reconciler::loadDomains(Report& report) {
                 }
             }
         }
+        entry.head = headOf(record);
         if (!record.lastFailure.empty()) {
             entry.state = DomainState::Failed;
             entry.reason = record.lastFailure;
+        } else if (entry.head.isSuspended) {
+            entry.state = DomainState::Suspended;
         }
         if (auto inserted = m_table.insert(std::move(entry)); !inserted) {
             report.problems.push_back(inserted.error());
@@ -138,9 +189,15 @@ Status Reconciler::loadDomains(Report& report) {
         entry.record.phase = DomainRecord::Phase::Present;
         entry.record.createdAt = m_ports.clock.now();
         entry.definition = definition;
+        entry.head = headOf(entry.record);
         if (auto inserted = m_ports.domains.insert(entry.record); !inserted) {
             report.problems.push_back(inserted.error());
             continue;
+        }
+        if (entry.head.node) {
+            if (auto stands = m_ports.snapshots.setHead(entry.record.id, entry.head); !stands) {
+                report.problems.push_back(stands.error());
+            }
         }
         if (auto inserted = m_table.insert(std::move(entry)); !inserted) {
             report.problems.push_back(inserted.error());
@@ -154,10 +211,14 @@ void Reconciler::settleInstance(const InstanceRecord& record, const std::vector<
     const auto entry = m_table.find(record.domain);
     const auto emulator =
         std::find_if(observed.begin(), observed.end(), [&](const ObservedInstance& o) { return o.id == record.id; });
-    if (entry && record.phase == InstancePhase::Running && emulator != observed.end()) {
+    if (entry && record.phase == InstancePhase::Running && emulator != observed.end() &&
+        !isSuspension(*entry, *emulator)) {
         adopt(*entry, record, *emulator, report);
         return;
     }
+    const bool isSuspended =
+        entry && entry->head.isSuspended &&
+        (record.phase == InstancePhase::Stopping || (emulator != observed.end() && isSuspension(*entry, *emulator)));
     const auto keptHome = entry ? InstanceLauncher::keptHomeOf(*entry) : std::nullopt;
     // In the table first: what cannot be ended now stays known and is tried again.
     m_table.setInstance(record.domain, record);
@@ -168,14 +229,77 @@ void Reconciler::settleInstance(const InstanceRecord& record, const std::vector<
         report.problems.push_back(ended.error());
         m_lifecycle.cleanUpLater(record.domain);
     }
-    if (record.phase == InstancePhase::Running) {
+    if (record.phase == InstancePhase::Running && !isSuspended) {
         ++report.ended;
+        if (entry) {
+            clearSuspension(*entry, report);
+        }
         failDomain(record.domain, "its emulator ended while the daemon was not running", report);
     } else {
         ++report.undone;
     }
     if (entry && entry->record.kind == DomainKind::Disposable) {
         m_lifecycle.removeDisposable(record.domain, "its emulator is gone");
+    }
+}
+
+/// A guest that stands still at the moment that its domain's head holds: all but the end of its emulator is done.
+bool Reconciler::isSuspension(const DomainEntry& entry, const ObservedInstance& observed) const {
+    return entry.head.isSuspended && observed.isPaused && !observed.isPausedByFullDisk;
+}
+
+/// It has run since.
+void Reconciler::clearSuspension(const DomainEntry& entry, Report& report) {
+    if (!entry.head.isSuspended) {
+        return;
+    }
+    if (auto cleared = m_lineage.setHead(entry.record.id, {entry.head.node, false}); !cleared) {
+        report.problems.push_back(cleared.error());
+    }
+}
+
+/// A snapshot that was interrupted may have noted new layers that the emulator does not write to (yet). The emulator is
+/// right.
+void Reconciler::settleDisks(const DomainEntry& entry, const InstanceRecord& record, Report& report) {
+    const auto settled = m_ports.machines.activeLayers(record.id).and_then([&](const Machines::NewLayers& active) {
+        return m_ports.snapshotStore.settle(record.id, InstanceLauncher::keptHomeOf(entry), active);
+    });
+    if (!settled) {
+        report.problems.push_back(settled.error());
+    }
+}
+
+/// Snapshots that were not finished were not reported either.
+void Reconciler::settleSnapshots(Report& report) {
+    for (const SnapshotRecord& record : m_lineage.all()) {
+        if (record.phase != SnapshotRecord::Phase::Creating) {
+            continue;
+        }
+        ++report.undone;
+        if (auto abandoned = m_lineage.abandon(record.id); !abandoned) {
+            report.problems.push_back(abandoned.error());
+        }
+    }
+    if (auto collected = m_lineage.collect(); !collected) {
+        report.problems.push_back(collected.error());
+    }
+    const Lineage lineage = m_lineage.all();
+    if (const auto onDisk = m_ports.snapshotStore.onDisk(); onDisk) {
+        for (const SnapshotId& id : *onDisk) {
+            const bool isKnown = std::any_of(lineage.begin(), lineage.end(),
+                                             [&](const SnapshotRecord& record) { return record.id == id; });
+            if (!isKnown) {
+                log::warning("a snapshot's folder without a manifest stands in no record; it is left alone",
+                             {{"SNAPSHOT", id.text()}});
+            }
+        }
+    } else {
+        report.problems.push_back(onDisk.error());
+    }
+    const auto needed = m_lineage.filesInUse();
+    const auto kept = needed ? m_ports.snapshotStore.keepImages(*needed) : Status(fail(needed.error()));
+    if (!kept) {
+        report.problems.push_back(kept.error());
     }
 }
 
@@ -193,6 +317,8 @@ void Reconciler::adopt(const DomainEntry& entry, const InstanceRecord& record, c
     const auto operation = m_table.beginOperation(id, "adoption");
     m_table.setInstance(id, record);
     m_table.restore(id, DomainState::Running, {});
+    clearSuspension(entry, report);
+    settleDisks(entry, record, report);
     const auto runs = m_monitor.begin(record.id, observed.pid).and_then([&] {
         return observed.isPaused ? m_ports.hypervisor.resume(record.id) : Status{};
     });

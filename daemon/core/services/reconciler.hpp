@@ -5,9 +5,12 @@
 #include "core/ports/guest_links.hpp"
 #include "core/ports/hypervisor.hpp"
 #include "core/ports/image_store.hpp"
+#include "core/ports/memory_images.hpp"
 #include "core/ports/repositories.hpp"
+#include "core/ports/snapshot_store.hpp"
 #include "core/services/domain_table.hpp"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +19,7 @@ namespace bulkhead::core {
 class EmulatorMonitor;
 class InstanceLauncher;
 class LifecycleService;
+class LineageTable;
 class UidLeases;
 
 /// Makes records, hypervisor, channel processes and disk agree when the daemon starts: what still runs is adopted, what
@@ -32,9 +36,12 @@ public:
         InstanceRepository& instances;
         DefinitionStore& definitions;
         GuestLinks& links;
+        SnapshotRepository& snapshots;
+        SnapshotStore& snapshotStore;
+        Machines& machines;
         Clock& clock;
     };
-    Reconciler(Ports ports, DomainTable& table, UidLeases& leases, InstanceLauncher& launcher,
+    Reconciler(Ports ports, DomainTable& table, LineageTable& lineage, UidLeases& leases, InstanceLauncher& launcher,
                LifecycleService& lifecycle, EmulatorMonitor& monitor);
 
     struct Report {
@@ -42,6 +49,7 @@ public:
         unsigned ended = 0;   ///< were recorded as running, are not
         unsigned undone = 0;  ///< intents undone or finished
         unsigned removed = 0; ///< leftovers on disk
+        unsigned rebuilt = 0; ///< nodes of the lineage that the database did not know any more
         unsigned foreign = 0; ///< emulators with our mark and without a record
         std::vector<Error> problems;
     };
@@ -49,7 +57,14 @@ public:
     Result<Report> run();
 
 private:
+    Status loadLineage(Report& report);
     Status loadDomains(Report& report);
+    /// Where the domain stands, as recorded; else as its home says.
+    DomainHead headOf(const DomainRecord& record);
+    void settleDisks(const DomainEntry& entry, const InstanceRecord& record, Report& report);
+    bool isSuspension(const DomainEntry& entry, const ObservedInstance& observed) const;
+    void clearSuspension(const DomainEntry& entry, Report& report);
+    void settleSnapshots(Report& report);
     void settleInstance(const InstanceRecord& record, const std::vector<ObservedInstance>& observed, Report& report);
     void adopt(const DomainEntry& entry, const InstanceRecord& record, const ObservedInstance& observed,
                Report& report);
@@ -60,6 +75,8 @@ private:
 
     Ports m_ports;
     DomainTable& m_table;
+    LineageTable& m_lineage;
+    std::map<DomainId, DomainHead> m_heads;
     UidLeases& m_leases;
     InstanceLauncher& m_launcher;
     LifecycleService& m_lifecycle;

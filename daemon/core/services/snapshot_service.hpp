@@ -10,7 +10,9 @@
 #include "core/ports/snapshot_store.hpp"
 #include "core/services/domain_table.hpp"
 #include "core/services/job_service.hpp"
+#include "core/services/snapshot_taker.hpp"
 
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +22,6 @@ namespace bulkhead::core {
 class DomainService;
 class LifecycleService;
 class LineageTable;
-class SnapshotTaker;
 
 /// Snapshots as the owners of domains see them: take, list, remove, go back, fork, suspend. Every call checks the
 /// caller; what belongs to others is NotFound. Thread-safe, blocking.
@@ -71,12 +72,16 @@ public:
 private:
     Result<DomainEntry> owned(const Caller& caller, const DomainId& domain);
     Result<SnapshotRecord> usable(const SnapshotId& id);
+    Result<SnapshotTaker::Taken> takeNow(const DomainId& domain, const SnapshotTaker::Wish& wish,
+                                         const JobContext& job);
+    [[nodiscard]] std::vector<SnapshotId> suspendedIn() const;
+    void prune(const DomainId& domain);
+    Status moveTo(const SnapshotRecord& node, bool inMemory, RevertResult& result, const JobContext& job);
     Result<JobResult> runCreate(const DomainId& domain, const Options& options, const JobContext& job);
     Result<JobResult> runRevert(const SnapshotId& id, const RevertOptions& options, const JobContext& job);
     Result<JobResult> runFork(const Caller& caller, const SnapshotId& from, const std::string& name,
                               const ForkOptions& options, const JobContext& job);
     Result<JobResult> runSuspend(const DomainId& domain, const JobContext& job);
-    Status removeNodes(const std::vector<SnapshotId>& nodes);
 
     SnapshotStore& m_store;
     DomainTable& m_table;
@@ -85,6 +90,8 @@ private:
     LineageTable& m_lineage;
     SnapshotTaker& m_taker;
     JobService& m_jobs;
+    RetentionRule m_retention;
+    std::mutex m_removing; ///< what is to go is found out and taken away in one piece
 };
 
 } // namespace bulkhead::core

@@ -186,12 +186,19 @@ Result<InstalledTemplate> TemplateService::install(const TemplateInfo& before, c
     }
     const auto versionsInUse = [this]() -> Result<std::vector<std::string>> {
         const auto instances = m_ports.instances.all();
-        if (!instances) {
-            return fail(instances.error());
+        const auto snapshots = m_ports.snapshots.all();
+        if (!instances || !snapshots) {
+            return fail(!instances ? instances.error() : snapshots.error());
         }
         std::vector<std::string> versions;
         for (const auto& instance : *instances) {
             versions.push_back(instance.templateVersion);
+        }
+        for (const auto& snapshot : *snapshots) {
+            // Of a domain that was stopped there is nothing above the template's disk.
+            if (snapshot.phase != SnapshotRecord::Phase::Removed && !snapshot.system.layers.empty()) {
+                versions.push_back(snapshot.templateVersion);
+            }
         }
         return versions;
     };

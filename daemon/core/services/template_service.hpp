@@ -42,6 +42,7 @@ public:
         TemplateBuilder& builder;
         AccelerationProbe& acceleration;
         InstanceRepository& instances;
+        SnapshotRepository& snapshots;
         EventSink& events;
     };
     TemplateService(Ports ports, JobService& jobs);

@@ -162,18 +162,18 @@ Result<WarmImage> WarmImageService::capture(const InstanceLauncher::ImageSource&
     // The channel is captured closed: its guest's end then has nothing under way that a child would take for its own.
     m_ports.links.close(id);
     job.report("Writing down its memory", 0.7);
-    const auto written = m_ports.machines.pauseAndSave(id, folder / "devices").and_then([&] {
+    const auto digest = m_ports.machines.pauseAndSave(id, folder / "devices").and_then([&] {
         return m_ports.memory.captureWhole(source.emulator, source.key.memory, folder / "memory");
     });
-    if (!written) {
-        return fail(written.error());
+    if (!digest) {
+        return fail(digest.error());
     }
     // With its end the emulator writes what it still has of the disks.
     if (auto ended = m_ports.hypervisor.destroy(id); !ended) {
         return fail(ended.error());
     }
     job.report("Storing", 0.9);
-    return m_ports.images.publish(source.key, folder, source.system);
+    return m_ports.images.publish(source.key, folder, source.system, *digest, m_ports.filesInUse);
 }
 
 } // namespace bulkhead::core

@@ -31,6 +31,8 @@ public:
         MemoryCapturer& memory;
         WarmImageStore& images;
         GuestLinks& links;
+        /// Images that must stay for snapshots or running instances.
+        WarmImageStore::FilesInUse filesInUse;
     };
     struct Patience {
         /// How long a guest may take from its agent's answer until it has come to rest.

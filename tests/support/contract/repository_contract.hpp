@@ -38,8 +38,100 @@ inline core::InstanceRecord sampleInstance(const DomainId& domain, unsigned slot
     record.transport = core::Transport::Vsock;
     record.cid = 1'900'000'000U + slot;
     record.heads = 16;
+    record.memory = 512 * kMiB;
+    record.vcpus = 3;
     record.startedAt = 1'700'000'001;
     return record;
+}
+
+inline core::SnapshotRecord sampleSnapshot(const DomainId& domain) {
+    core::SnapshotRecord record;
+    record.id = randomId<SnapshotId>();
+    record.parent = randomId<SnapshotId>();
+    record.domain = domain;
+    record.owner = 4294967295U;
+    record.domainName = "work";
+    record.kind = core::SnapshotKind::Full;
+    record.phase = core::SnapshotRecord::Phase::Present;
+    record.createdAt = 1'700'000'002;
+    record.reason = "before the 'big' change";
+    record.label = "gut – ünicode";
+    record.isPinned = true;
+    record.suspect = "devices: it is gone";
+    record.templateName = "minimal";
+    record.templateVersion = "0123abcd";
+    record.size = "small";
+    record.system.layers = {{"/state/a b.qcow2", core::DiskFormat::Qcow2}, {"/state/root.img", core::DiskFormat::Raw}};
+    record.home.layers = {{"/state/home.img", core::DiskFormat::Raw}};
+    record.memory = core::SnapshotMemory{.machine = {.memory = 512 * kMiB,
+                                                     .vcpus = 2,
+                                                     .heads = 8,
+                                                     .acceleration = core::Acceleration::Kvm,
+                                                     .transport = core::Transport::Vsock,
+                                                     .version = "q35 qemu 7002000"},
+                                         .delta = "/state/delta",
+                                         .devices = "/state/devices",
+                                         .parent = core::MemoryImageRef{"/state/x.ram", "abcd"}};
+    record.sizeOnDisk = 123 * kMiB;
+    return record;
+}
+
+using SnapshotClause = std::function<void(core::DomainRepository&, core::SnapshotRepository&)>;
+
+/// What every repository of snapshots must do.
+inline std::vector<std::pair<std::string, SnapshotClause>> snapshotRepositoryContract() {
+    using Domains = core::DomainRepository;
+    using Snapshots = core::SnapshotRepository;
+    return {
+        {"a new one is empty",
+         [](Domains&, Snapshots& snapshots) {
+             QVERIFY(snapshots.all()->empty());
+             QVERIFY(snapshots.heads()->empty());
+         }},
+        {"a node comes back as it went in, and as it was changed",
+         [](Domains&, Snapshots& snapshots) {
+             auto record = sampleSnapshot(randomId<DomainId>());
+             QVERIFY(snapshots.save(record));
+             QVERIFY(snapshots.all().value() == std::vector{record});
+             record.parent.reset();
+             record.memory.reset();
+             record.system.layers.clear();
+             record.kind = core::SnapshotKind::Disk;
+             record.phase = core::SnapshotRecord::Phase::Removed;
+             QVERIFY(snapshots.save(record));
+             QVERIFY(snapshots.all().value() == std::vector{record});
+         }},
+        {"memory without a parent",
+         [](Domains&, Snapshots& snapshots) {
+             auto record = sampleSnapshot(randomId<DomainId>());
+             record.memory->parent.reset();
+             QVERIFY(snapshots.save(record));
+             QVERIFY(snapshots.all().value() == std::vector{record});
+         }},
+        {"a node goes alone; one that is not there goes, too",
+         [](Domains&, Snapshots& snapshots) {
+             const auto one = sampleSnapshot(randomId<DomainId>());
+             const auto other = sampleSnapshot(randomId<DomainId>());
+             QVERIFY(snapshots.save(one) && snapshots.save(other));
+             QVERIFY(snapshots.remove(one.id));
+             QVERIFY(snapshots.remove(one.id));
+             QVERIFY(snapshots.all().value() == std::vector{other});
+         }},
+        {"a domain stands somewhere, then elsewhere, until it is gone",
+         [](Domains& domains, Snapshots& snapshots) {
+             const auto domain = sampleDomain();
+             QVERIFY(domains.insert(domain));
+             const core::DomainHead first{randomId<SnapshotId>(), true};
+             QVERIFY(snapshots.setHead(domain.id, first));
+             QVERIFY(snapshots.heads()->at(domain.id) == first);
+             const core::DomainHead second{std::nullopt, false};
+             QVERIFY(snapshots.setHead(domain.id, second));
+             QVERIFY(snapshots.heads()->at(domain.id) == second);
+             QVERIFY(!snapshots.setHead(randomId<DomainId>(), first));
+             QVERIFY(domains.remove(domain.id));
+             QVERIFY(snapshots.heads()->empty());
+         }},
+    };
 }
 
 using RepositoryClause = std::function<void(core::DomainRepository&, core::InstanceRepository&)>;

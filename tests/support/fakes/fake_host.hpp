@@ -30,6 +30,7 @@ public:
         const std::lock_guard lock(m_mutex);
         m_states[id].push_back(state);
     }
+    void snapshotsChanged(const DomainId&) override {}
     void domainsChanged() override {
         const std::lock_guard lock(m_mutex);
         ++m_changes;
@@ -228,6 +229,26 @@ public:
             --restless;
             return fail(ErrorCode::Busy, "not at rest");
         }
+        return {};
+    }
+    std::optional<Error> freezeError;
+    std::optional<Error> thawError;
+    /// Each freeze() and thaw() that succeeded, in their order; none for a thaw().
+    std::vector<std::pair<InstanceId, std::optional<core::Picture>>> pictures;
+    Status freeze(const InstanceId& instance, const core::Picture& picture) override {
+        const std::lock_guard lock(m_mutex);
+        if (freezeError) {
+            return fail(*freezeError);
+        }
+        pictures.emplace_back(instance, picture);
+        return {};
+    }
+    Status thaw(const InstanceId& instance) override {
+        const std::lock_guard lock(m_mutex);
+        if (thawError) {
+            return fail(*thawError);
+        }
+        pictures.emplace_back(instance, std::nullopt);
         return {};
     }
     Status rejuvenate(const InstanceId& instance, const core::Rejuvenation&) override {

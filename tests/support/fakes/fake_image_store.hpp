@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/ports/image_store.hpp"
+#include "core/ports/snapshot_store.hpp"
 
 #include <algorithm>
 #include <map>
@@ -103,9 +104,12 @@ public:
         /// Whose domain it is; none: the note is lost.
         std::optional<uid_t> domainOwner;
         std::string domainName;
+        core::Disk disk; ///< empty: home.img
     };
     std::map<DomainId, Home> homes;
     std::map<InstanceId, std::optional<DomainId>> instances; ///< with the home that each has claimed
+    /// What each instance's disks were made of, as a snapshot changed it.
+    std::map<InstanceId, core::SnapshotStore::InstanceDisks> disks;
     std::optional<Error> failCreateHome;
     std::optional<Error> failPrepare;
     std::optional<Error> failRemove;
@@ -116,7 +120,7 @@ public:
         if (failCreateHome) {
             return fail(*failCreateHome);
         }
-        if (!homes.emplace(domain, Home{size, 0, owner, name}).second) {
+        if (!homes.emplace(domain, Home{size, 0, owner, name, {}}).second) {
             return fail(ErrorCode::AlreadyExists, "domain " + domain.text() + " has a home disk already");
         }
         return {};
@@ -156,8 +160,7 @@ public:
         const std::filesystem::path templateFolder =
             "/fake/templates/" + plan.templateName + "/" + plan.templateVersion;
         core::InstanceFiles files;
-        files.system.layers = {{folder / "system.qcow2", core::DiskFormat::Qcow2},
-                               {templateFolder / "root.img", core::DiskFormat::Raw}};
+        files.system = above(folder / "system.qcow2", plan.systemBase, templateFolder / "root.img");
         if (plan.keptHome) {
             const auto home = homes.find(*plan.keptHome);
             if (home == homes.end()) {
@@ -169,10 +172,9 @@ public:
                 }
             }
             home->second.owner = plan.emulatorUid;
-            files.home.layers = {{"/fake/homes/" + plan.keptHome->text() + "/home.img", core::DiskFormat::Raw}};
+            files.home = diskOf(*plan.keptHome);
         } else {
-            files.home.layers = {{folder / "home.qcow2", core::DiskFormat::Qcow2},
-                                 {"/fake/bases/home.img", core::DiskFormat::Raw}};
+            files.home = above(folder / "home.qcow2", plan.homeBase, "/fake/bases/home.img");
         }
         files.kernel = templateFolder / "vmlinuz";
         files.initrd = templateFolder / "initrd.img";
@@ -180,6 +182,7 @@ public:
         files.agentSocket = "/fake/run/" + plan.instance.text() + "/agent.sock";
         files.emulatorGid = 107;
         instances.emplace(plan.instance, plan.keptHome);
+        disks[plan.instance] = {files.system, files.home, plan.memory};
         return files;
     }
     Status removeInstance(const InstanceId& instance, const std::optional<DomainId>& keptHome) override {
@@ -191,6 +194,7 @@ public:
         if (const auto found = instances.find(instance); found != instances.end()) {
             claimed = found->second ? found->second : keptHome;
             instances.erase(found);
+            disks.erase(instance);
         }
         if (claimed && homes.contains(*claimed)) {
             homes[*claimed].owner = 0;
@@ -216,6 +220,27 @@ public:
     Result<Space> space() override { return spaceNow; }
 
 private:
+    friend class FakeSnapshotStore; // which changes the same disks
+
+    static core::Disk above(const std::filesystem::path& top, core::Disk base, const std::filesystem::path& plain) {
+        if (base.layers.empty()) {
+            base.layers = {{plain, core::DiskFormat::Raw}};
+        }
+        base.layers.insert(base.layers.begin(), {top, core::DiskFormat::Qcow2});
+        return base;
+    }
+    /// The home must be there.
+    core::Disk diskOf(const DomainId& domain) {
+        const core::Disk& disk = homes.at(domain).disk;
+        return disk.layers.empty() ? core::Disk{{{"/fake/homes/" + domain.text() + "/home.img", core::DiskFormat::Raw}}}
+                                   : disk;
+    }
+    [[nodiscard]] bool isClaimed(const DomainId& domain, const std::optional<InstanceId>& exceptBy) const {
+        return std::any_of(instances.begin(), instances.end(), [&](const auto& instance) {
+            return instance.first != exceptBy && instance.second == domain;
+        });
+    }
+
     std::mutex m_mutex;
 };
 

@@ -4,6 +4,8 @@
 #include "core/ports/memory_images.hpp"
 
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -18,6 +20,9 @@ public:
     std::string machine = "fake 1";
     std::vector<InstanceId> loaded;
     std::vector<InstanceId> saved;
+    std::optional<Error> switchError;
+    bool switchesDespiteError = false;      ///< libvirtd died after the emulator had done it
+    std::map<InstanceId, NewLayers> active; ///< what emulators write to, where it was switched
 
     Status load(const InstanceId& id, const std::filesystem::path&) override {
         const std::lock_guard lock(m_mutex);
@@ -35,23 +40,72 @@ public:
         saved.push_back(id);
         return {};
     }
+    Status switchLayers(const InstanceId& id, const NewLayers& layers) override {
+        const std::lock_guard lock(m_mutex);
+        if (!switchError || switchesDespiteError) {
+            NewLayers& now = active[id];
+            now.system = layers.system ? layers.system : now.system;
+            now.home = layers.home ? layers.home : now.home;
+        }
+        return switchError ? Status(fail(*switchError)) : Status{};
+    }
+    Result<NewLayers> activeLayers(const InstanceId& id) override {
+        const std::lock_guard lock(m_mutex);
+        const auto found = active.find(id);
+        return found == active.end() ? NewLayers{} : found->second;
+    }
     Result<std::string> version(core::Acceleration) override { return machine; }
 
 private:
     std::mutex m_mutex;
 };
 
+/// Captures that take no time, or fail as told.
 class FakeMemoryCapturer final : public core::MemoryCapturer {
 public:
-    std::optional<Error> error;
+    std::optional<Error> error; ///< of captureWhole() and prepare()
+    std::optional<Error> copyError;
+    std::optional<Error> finishError;
+    Bytes privateBytes = kMiB;
+    std::string digest = std::string(64, 'd');
     std::vector<pid_t> captured;
-    Status captureWhole(pid_t pid, Bytes, const std::filesystem::path&) override {
+    std::vector<CaptureRequest> requests;
+
+    Result<std::string> captureWhole(pid_t pid, Bytes, const std::filesystem::path&) override {
         if (error) {
             return fail(*error);
         }
         captured.push_back(pid);
-        return {};
+        return digest;
     }
+    Result<std::unique_ptr<core::RunningCapture>> prepare(const CaptureRequest& request) override {
+        if (error) {
+            return fail(*error);
+        }
+        requests.push_back(request);
+        return std::make_unique<Running>(*this, request.emulator);
+    }
+    Result<Bytes> privateMemory(pid_t) override { return privateBytes; }
+
+private:
+    class Running final : public core::RunningCapture {
+    public:
+        Running(FakeMemoryCapturer& owner, pid_t emulator)
+            : m_owner(owner)
+            , m_emulator(emulator) {}
+        Status copy() override { return m_owner.copyError ? Status(fail(*m_owner.copyError)) : Status{}; }
+        Status finish() override {
+            if (m_owner.finishError) {
+                return fail(*m_owner.finishError);
+            }
+            m_owner.captured.push_back(m_emulator);
+            return {};
+        }
+
+    private:
+        FakeMemoryCapturer& m_owner;
+        pid_t m_emulator;
+    };
 };
 
 /// Images that are only their keys.
@@ -89,13 +143,19 @@ public:
         return std::filesystem::path("/nowhere/new");
     }
     Result<core::WarmImage> publish(const core::WarmImageKey& key, const std::filesystem::path&,
-                                    const std::filesystem::path&) override {
+                                    const std::filesystem::path&, const std::string& memoryDigest,
+                                    const FilesInUse&) override {
         const std::lock_guard lock(m_mutex);
         --unfinished;
         std::erase_if(images, [&](const core::WarmImage& image) { return image.key == key; });
         const std::filesystem::path folder = "/images/" + std::to_string(++m_made);
-        images.push_back(
-            {key, folder / "memory", folder / "devices", {folder / "system", core::DiskFormat::Qcow2}, 1, 1});
+        images.push_back({key,
+                          folder / "memory",
+                          memoryDigest,
+                          folder / "devices",
+                          {folder / "system", core::DiskFormat::Qcow2},
+                          1,
+                          1});
         return images.back();
     }
     void discard(const std::filesystem::path&) override {

@@ -16,6 +16,8 @@ struct FakeDatabase {
     std::mutex mutex;
     std::map<DomainId, core::DomainRecord> domains;
     std::map<InstanceId, core::InstanceRecord> instances;
+    std::map<SnapshotId, core::SnapshotRecord> snapshots;
+    std::map<DomainId, core::DomainHead> heads;
     /// When set, each write fails with it and changes nothing: a full disk.
     std::optional<Error> failWrites;
 };
@@ -57,6 +59,7 @@ public:
             return fail(ErrorCode::WrongState, "cannot remove domain " + id.text() + ": another record depends on it");
         }
         m_database.domains.erase(id);
+        m_database.heads.erase(id);
         return {};
     }
     Result<std::vector<core::DomainRecord>> all() override {
@@ -83,6 +86,58 @@ private:
         act(found->second);
         return {};
     }
+    FakeDatabase& m_database;
+};
+
+class FakeSnapshotRepository final : public core::SnapshotRepository {
+public:
+    explicit FakeSnapshotRepository(FakeDatabase& database)
+        : m_database(database) {}
+
+    Status save(const core::SnapshotRecord& record) override {
+        const std::lock_guard lock(m_database.mutex);
+        if (m_database.failWrites) {
+            return fail(*m_database.failWrites);
+        }
+        m_database.snapshots[record.id] = record;
+        return {};
+    }
+    Status remove(const SnapshotId& id) override {
+        const std::lock_guard lock(m_database.mutex);
+        if (m_database.failWrites) {
+            return fail(*m_database.failWrites);
+        }
+        m_database.snapshots.erase(id);
+        return {};
+    }
+    Result<std::vector<core::SnapshotRecord>> all() override {
+        const std::lock_guard lock(m_database.mutex);
+        std::vector<core::SnapshotRecord> records;
+        for (const auto& [id, record] : m_database.snapshots) {
+            records.push_back(record);
+        }
+        std::stable_sort(records.begin(), records.end(),
+                         [](const auto& a, const auto& b) { return a.createdAt < b.createdAt; });
+        return records;
+    }
+    Status setHead(const DomainId& domain, const core::DomainHead& head) override {
+        const std::lock_guard lock(m_database.mutex);
+        if (m_database.failWrites) {
+            return fail(*m_database.failWrites);
+        }
+        if (!m_database.domains.contains(domain)) {
+            return fail(ErrorCode::WrongState,
+                        "cannot record where domain " + domain.text() + " stands: no such domain");
+        }
+        m_database.heads[domain] = head;
+        return {};
+    }
+    Result<std::map<DomainId, core::DomainHead>> heads() override {
+        const std::lock_guard lock(m_database.mutex);
+        return m_database.heads;
+    }
+
+private:
     FakeDatabase& m_database;
 };
 

@@ -75,6 +75,7 @@ public:
     Stream& stream(protocol::StreamId id) { return m_streams[id]; }
     protocol::Session& session() { return *m_session; }
     [[nodiscard]] bool transportEnded() const { return m_ended; }
+    [[nodiscard]] int fd() const { return m_fd.get(); }
 
     /// Drives the session until `done` or the time is over; says which.
     bool waitUntil(const std::function<bool()>& done, int timeoutMs = 20'000);

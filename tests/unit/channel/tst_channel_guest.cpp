@@ -261,6 +261,79 @@ private slots:
         rig.send(ToChannelKind::Shutdown, 14, -1);
         QCOMPARE(rig.next(FromChannelKind::Refused)->record.a, std::uint32_t(RefusedReason::BadRequest));
     }
+    void snapshotRequests_data() {
+        QTest::addColumn<std::uint32_t>("kind");
+        QTest::addColumn<qint64>("argument");
+        QTest::addColumn<QByteArray>("rest");
+        QTest::addColumn<std::uint32_t>("refused"); // 0: passed on
+        QTest::addColumn<QByteArray>("message");
+        constexpr auto kBad = std::uint32_t(RefusedReason::BadRequest);
+        const auto row = [](const char* name, ToChannelKind kind, qint64 argument, const QByteArray& rest,
+                            std::uint32_t refused, const std::function<void(agent::Request&)>& fill = {}) {
+            agent::Request message;
+            if (fill) {
+                fill(message);
+            }
+            QTest::newRow(name) << std::uint32_t(kind) << argument << rest << refused
+                                << QByteArray::fromStdString(message.SerializeAsString());
+        };
+        row("freeze", ToChannelKind::Freeze, 0, {}, 0, [](auto& m) { m.mutable_freeze(); });
+        row("freeze, memory", ToChannelKind::Freeze, 1, {}, 0,
+            [](auto& m) { m.mutable_freeze()->set_of_memory(true); });
+        row("freeze, something else", ToChannelKind::Freeze, 2, {}, kBad);
+        row("thaw", ToChannelKind::Thaw, 1'700'000'000'000'000'000, {}, 0,
+            [](auto& m) { m.mutable_thaw()->set_realtime_ns(1'700'000'000'000'000'000); });
+        row("name", ToChannelKind::SetHostname, 0, "work-2", 0,
+            [](auto& m) { m.mutable_set_hostname()->set_name("work-2"); });
+        for (const char* name : {"", "-a", "a.b", "a\n", "../x"}) {
+            row(qPrintable(QString("name: ") + name), ToChannelKind::SetHostname, 0, name, kBad);
+        }
+        row("name: too long", ToChannelKind::SetHostname, 0, QByteArray(64, 'a'), kBad);
+    }
+    void snapshotRequests() {
+        QFETCH(std::uint32_t, kind);
+        QFETCH(qint64, argument);
+        QFETCH(QByteArray, rest);
+        QFETCH(std::uint32_t, refused);
+        QFETCH(QByteArray, message);
+        {
+            // An agent that is older than they are never sees one.
+            Rig rig;
+            QVERIFY(rig.connectAndWaitUntilReady());
+            rig.send(ToChannelKind(kind), 30, argument, rest.toStdString());
+            QCOMPARE(rig.next(FromChannelKind::Refused)->record.a, std::uint32_t(RefusedReason::Unsupported));
+            QVERIFY(rig.guest.requests.empty());
+        }
+        Rig rig;
+        rig.guest.hello.mutable_hello()->add_features(protocol::kFeatureSnapshot);
+        QVERIFY(rig.connectAndWaitUntilReady());
+        rig.send(ToChannelKind(kind), 31, argument, rest.toStdString());
+        if (refused != 0) {
+            QCOMPARE(rig.next(FromChannelKind::Refused)->record.a, refused);
+            QVERIFY(rig.guest.requests.empty());
+            return;
+        }
+        QVERIFY(rig.until([&] { return rig.guest.requests.size() == 1; }));
+        agent::Reply reply;
+        reply.set_id(rig.guest.requests[0].id());
+        rig.guest.requests[0].clear_id();
+        QCOMPARE(QByteArray::fromStdString(rig.guest.requests[0].SerializeAsString()), message);
+        reply.mutable_done();
+        rig.guest.send(rig.guest.control, reply);
+        QCOMPARE(rig.next(FromChannelKind::Done)->record.request, std::uint64_t{31});
+    }
+    void freezing_mayTakeLongerThanOtherRequests() {
+        Rig rig;
+        rig.guest.hello.mutable_hello()->add_features(protocol::kFeatureSnapshot);
+        QVERIFY(rig.connectAndWaitUntilReady());
+        rig.send(ToChannelKind::Freeze, 40);
+        rig.send(ToChannelKind::Status, 41);
+        // The guest answers neither; only the one that should have come is given up.
+        const auto refused = rig.next(FromChannelKind::Refused, 15);
+        QVERIFY(refused);
+        QCOMPARE(refused->record.request, std::uint64_t{41});
+        QVERIFY(!rig.next(FromChannelKind::Refused, 1));
+    }
     void aQuietGuest_isAskedWhetherItIsThere() {
         Rig rig;
         QVERIFY(rig.connectAndWaitUntilReady());

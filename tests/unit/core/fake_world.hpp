@@ -7,7 +7,10 @@
 #include "core/services/emulator_monitor.hpp"
 #include "core/services/instance_launcher.hpp"
 #include "core/services/lifecycle_service.hpp"
+#include "core/services/lineage_table.hpp"
 #include "core/services/reconciler.hpp"
+#include "core/services/snapshot_service.hpp"
+#include "core/services/snapshot_taker.hpp"
 #include "core/services/space_guard.hpp"
 #include "core/services/template_service.hpp"
 #include "core/services/uid_leases.hpp"
@@ -18,6 +21,7 @@
 #include "support/fakes/fake_image_store.hpp"
 #include "support/fakes/fake_images.hpp"
 #include "support/fakes/fake_repositories.hpp"
+#include "support/fakes/fake_snapshot_store.hpp"
 
 #include <memory>
 #include <thread>
@@ -30,9 +34,11 @@ struct Outside {
     FakeDatabase database;
     FakeDomainRepository domains{database};
     FakeInstanceRepository instances{database};
+    FakeSnapshotRepository snapshotRecords{database};
     FakeDefinitionStore definitions;
     FakeTemplateStore templates;
     FakeInstanceStore store;
+    FakeSnapshotStore snapshots{store};
     FakeHypervisor hypervisor;
     FakeGuestLinks links;
     FakeMachines machines;
@@ -72,9 +78,11 @@ struct Daemon {
     std::unique_ptr<core::WorkerPool> workers = std::make_unique<core::WorkerPool>(4);
     core::JobService jobs{*workers, events};
     core::TemplateService templates{
-        {outside.definitions, outside.templates, outside.builder, outside.acceleration, outside.instances, events},
+        {outside.definitions, outside.templates, outside.builder, outside.acceleration, outside.instances,
+         outside.snapshotRecords, events},
         jobs};
     core::DomainTable table{events};
+    core::LineageTable lineage{{outside.snapshotRecords, outside.snapshots, events}, table, FakeSnapshotStore::kFolder};
     core::UidLeases leases;
     core::CidLeases cids{outside.cidCounter, [this](std::uint32_t cid) { return outside.transport.isCidFree(cid); },
                          [] { return 7U; }};
@@ -82,15 +90,16 @@ struct Daemon {
     core::EmulatorMonitor monitor{outside.watch,
                                   [this](const InstanceId& id) { lifecycleForEvents->onEmulatorGone(id); }};
     core::InstanceLauncher launcher{{outside.hypervisor, outside.store, outside.instances, outside.links,
-                                     outside.machines, outside.images, outside.acceleration, outside.transport,
-                                     outside.memory, outside.clock},
+                                     outside.machines, outside.images, outside.snapshots, outside.acceleration,
+                                     outside.transport, outside.memory, outside.clock},
                                     templates,
                                     leases,
                                     cids,
                                     monitor,
                                     table};
     core::WarmImageService warmImages{
-        {outside.hypervisor, outside.machines, outside.memoryCapturer, outside.images, outside.links},
+        {outside.hypervisor, outside.machines, outside.memoryCapturer, outside.images, outside.links,
+         [this] { return lineage.filesInUse(); }},
         launcher,
         templates,
         jobs,
@@ -101,20 +110,31 @@ struct Daemon {
                                      outside.links,
                                      launcher,
                                      monitor,
+                                     lineage,
                                      jobs,
                                      {*workers, *workers},
                                      {.settle = std::chrono::milliseconds(20),
                                       .retry = std::chrono::milliseconds(20),
                                       .lookAgain = std::chrono::milliseconds(5),
                                       .busy = std::chrono::milliseconds(20)}};
-    core::DomainService domains{{outside.domains, outside.definitions, outside.store, outside.links, outside.clock},
+    core::DomainService domains{{outside.domains, outside.definitions, outside.store, outside.links, outside.snapshots,
+                                 outside.snapshotRecords, outside.clock},
                                 table,
                                 templates,
                                 lifecycle,
                                 jobs};
+    core::SnapshotTaker taker{{outside.hypervisor, outside.machines, outside.memoryCapturer, outside.snapshots,
+                               outside.links, outside.clock},
+                              lineage,
+                              templates,
+                              monitor,
+                              std::chrono::milliseconds(200)};
+    core::SnapshotService snapshots{outside.snapshots, table, domains, lifecycle, lineage, taker, jobs};
     core::Reconciler reconciler{{outside.hypervisor, outside.store, outside.templates, outside.builder, outside.domains,
-                                 outside.instances, outside.definitions, outside.links, outside.clock},
+                                 outside.instances, outside.definitions, outside.links, outside.snapshotRecords,
+                                 outside.snapshots, outside.machines, outside.clock},
                                 table,
+                                lineage,
                                 leases,
                                 launcher,
                                 lifecycle,

@@ -210,6 +210,112 @@ private slots:
         QVERIFY(world.channelPid() != first);
     }
 
+    void pausedGuest_keepsItsLink_data() {
+        QTest::addColumn<bool>("ofMemory");
+        QTest::newRow("memory") << true;
+        QTest::newRow("disks") << false;
+    }
+    void pausedGuest_keepsItsLink() {
+        QFETCH(bool, ofMemory);
+        QTemporaryDir folder;
+        World world(folder);
+        world.startAgent();
+        QVERIFY(world.links->open(world.spec, 20s, {}).has_value());
+        const pid_t channel = world.channelPid();
+        core::ExecRequest counter;
+        counter.argv = {"sh", "-c", "while read x; do echo $x; done"};
+        auto streams = world.links->exec(world.spec.instance, counter);
+        QVERIFY(streams.has_value());
+        const auto frozen = world.links->freeze(world.spec.instance, {.ofMemory = ofMemory});
+        QVERIFY2(frozen, frozen ? "" : frozen.error().message.c_str());
+        ::kill(world.agent, SIGSTOP);
+        // Far more than the line takes: it waits.
+        std::string sent;
+        for (int i = 0; i < 200'000; ++i) {
+            sent += std::to_string(i) + "\n";
+        }
+        std::jthread writer([&] {
+            for (std::size_t at = 0; at < sent.size();) {
+                const ssize_t count = ::send(streams->input.get(), sent.data() + at, sent.size() - at, MSG_NOSIGNAL);
+                if (count <= 0) {
+                    return;
+                }
+                at += std::size_t(count);
+            }
+            ::shutdown(streams->input.get(), SHUT_WR);
+        });
+        std::this_thread::sleep_for(2500ms); // lint-allow(sleep): a pause of its guest, which is what this is about
+        ::kill(world.agent, SIGCONT);
+        const auto thawed = world.links->thaw(world.spec.instance);
+        QVERIFY2(thawed, thawed ? "" : thawed.error().message.c_str());
+        std::string got;
+        std::array<char, 65536> buffer{};
+        pollfd waiting{streams->output.get(), POLLIN, 0};
+        while (::poll(&waiting, 1, 10'000) > 0) {
+            const ssize_t count = ::read(streams->output.get(), buffer.data(), buffer.size());
+            if (count <= 0) {
+                break;
+            }
+            got.append(buffer.data(), std::size_t(count));
+        }
+        QCOMPARE(got.size(), sent.size());
+        QVERIFY(got == sent);
+        QVERIFY(world.events.losses().empty());
+        QCOMPARE(world.channelPid(), channel);
+    }
+    void programsOfAPicturedGuest_surviveAnotherHost_data() {
+        QTest::addColumn<bool>("isPictured");
+        QTest::newRow("begun from a picture") << true;
+        QTest::newRow("not") << false;
+    }
+    void programsOfAPicturedGuest_surviveAnotherHost() {
+        QFETCH(bool, isPictured);
+        QTemporaryDir folder;
+        World world(folder);
+        world.startAgent();
+        world.spec.hostname = "work";
+        QVERIFY(world.links->open(world.spec, 20s, {}).has_value());
+        core::ExecRequest sleeper;
+        sleeper.argv = {"sh", "-c", "echo $$; exec sleep 1000"};
+        const auto streams = world.links->exec(world.spec.instance, sleeper);
+        QVERIFY(streams.has_value());
+        std::array<char, 32> text{};
+        pollfd waiting{streams->output.get(), POLLIN, 0};
+        QCOMPARE(::poll(&waiting, 1, 10'000), 1);
+        QVERIFY(::read(streams->output.get(), text.data(), text.size() - 1) > 0);
+        const std::string process = "/proc/" + std::to_string(std::stoi(text.data()));
+        if (isPictured) {
+            QVERIFY(world.links->freeze(world.spec.instance, {.ofMemory = true}).has_value());
+        }
+        // The child's host is another one, which has never met this guest.
+        world.links->close(world.spec.instance);
+        QTRY_COMPARE(world.channelPid(), -1);
+        world.spec.instance = randomId<InstanceId>();
+        QVERIFY(world.links->open(world.spec, 20s, {}).has_value());
+        QCOMPARE(world.output("echo hello"), QString("hello\n"));
+        QVERIFY(world.links->thaw(world.spec.instance).has_value()); // nothing is frozen
+        QTRY_COMPARE(std::filesystem::exists(process), isPictured);
+        if (isPictured) {
+            ::kill(std::stoi(text.data()), SIGKILL);
+            QTRY_VERIFY(!std::filesystem::exists(process));
+        }
+    }
+    void withoutALink_thereIsNoPicture() {
+        QTemporaryDir folder;
+        World world(folder);
+        QCOMPARE(world.links->freeze(world.spec.instance, {}).error().code, ErrorCode::Unavailable);
+        QCOMPARE(world.links->thaw(world.spec.instance).error().code, ErrorCode::Unavailable);
+    }
+    void hostname_thatIsNone_isNoFailure() {
+        QTemporaryDir folder;
+        World world(folder);
+        world.startAgent();
+        world.spec.hostname = "not a name\n";
+        QVERIFY(world.links->open(world.spec, 20s, {}).has_value());
+        QCOMPARE(world.output("echo hello"), QString("hello\n"));
+        QVERIFY(world.events.losses().empty());
+    }
+
     void crashedChannelProcess_isNotMadeAnew_data() {
         QTest::addColumn<int>("signal");
         for (const int number : {SIGSYS, SIGABRT, SIGILL}) {

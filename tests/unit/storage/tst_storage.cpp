@@ -2,6 +2,7 @@
 #include "storage/database.hpp"
 #include "storage/sqlite_domain_repository.hpp"
 #include "storage/sqlite_instance_repository.hpp"
+#include "storage/sqlite_snapshot_repository.hpp"
 #include "support/contract/repository_contract.hpp"
 #include "support/fakes/fake_repositories.hpp"
 
@@ -65,6 +66,34 @@ private slots:
             FakeDomainRepository domains(database);
             FakeInstanceRepository instances(database);
             check(domains, instances);
+        }
+    }
+
+    void snapshotContract_data() {
+        QTest::addColumn<int>("clause");
+        QTest::addColumn<bool>("real");
+        int index = 0;
+        for (const auto& [name, clause] : snapshotRepositoryContract()) {
+            QTest::addRow("sqlite: %s", name.c_str()) << index << true;
+            QTest::addRow("fake: %s", name.c_str()) << index << false;
+            ++index;
+        }
+    }
+    void snapshotContract() {
+        QFETCH(int, clause);
+        QFETCH(bool, real);
+        const auto check = snapshotRepositoryContract().at(static_cast<std::size_t>(clause)).second;
+        if (real) {
+            const auto database = Database::open(file());
+            QVERIFY2(database, database ? "" : database.error().message.c_str());
+            SqliteDomainRepository domains(**database);
+            SqliteSnapshotRepository snapshots(**database);
+            check(domains, snapshots);
+        } else {
+            FakeDatabase database;
+            FakeDomainRepository domains(database);
+            FakeSnapshotRepository snapshots(database);
+            check(domains, snapshots);
         }
     }
 

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/model/lineage.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+namespace bulkhead::core {
+namespace {
+
+constexpr std::array<std::string_view, 5> kAutomaticReasons{kReasonBeforeRevert, kReasonBeforeUpgrade, kReasonOnStop,
+                                                            kReasonSuspend, kReasonFork};
+
+bool isPresent(const SnapshotRecord& record) {
+    return record.phase == SnapshotRecord::Phase::Present;
+}
+
+const SnapshotRecord* findAny(const Lineage& lineage, const SnapshotId& id) {
+    const auto found =
+        std::find_if(lineage.begin(), lineage.end(), [&](const SnapshotRecord& record) { return record.id == id; });
+    return found == lineage.end() ? nullptr : &*found;
+}
+
+bool contains(const std::vector<SnapshotId>& ids, const SnapshotId& id) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+bool liesIn(const std::filesystem::path& file, const std::filesystem::path& folder) {
+    const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), file.begin(), file.end());
+    return end == folder.end() && rest != file.end();
+}
+
+bool hasPresentChild(const Lineage& lineage, const SnapshotId& id) {
+    return std::any_of(lineage.begin(), lineage.end(),
+                       [&](const SnapshotRecord& record) { return isPresent(record) && record.parent == id; });
+}
+
+} // namespace
+
+const SnapshotRecord* findPresent(const Lineage& lineage, const SnapshotId& id) {
+    const SnapshotRecord* const found = findAny(lineage, id);
+    return found != nullptr && isPresent(*found) ? found : nullptr;
+}
+
+std::vector<SnapshotId> withDescendants(const Lineage& lineage, const SnapshotId& id) {
+    std::vector<SnapshotId> found;
+    if (findPresent(lineage, id) == nullptr) {
+        return found;
+    }
+    found.push_back(id);
+    // A removed node has no present children: its children's parent is moved up with its removal.
+    for (std::size_t at = 0; at < found.size(); ++at) {
+        for (const SnapshotRecord& record : lineage) {
+            if (isPresent(record) && record.parent == found[at] && !contains(found, record.id)) {
+                found.push_back(record.id);
+            }
+        }
+    }
+    return found;
+}
+
+Result<std::vector<SnapshotId>> nodesToRemove(const Lineage& lineage, const SnapshotId& id, bool isCascade,
+                                              const std::vector<SnapshotId>& suspendedIn) {
+    if (findPresent(lineage, id) == nullptr) {
+        return fail(ErrorCode::NotFound, "no such snapshot");
+    }
+    auto nodes = withDescendants(lineage, id);
+    if (nodes.size() > 1 && !isCascade) {
+        return fail(ErrorCode::WrongState, "snapshot " + shortId(id) + " has " + std::to_string(nodes.size() - 1) +
+                                               " below it; remove them first, or all of them with --cascade");
+    }
+    for (const SnapshotId& node : nodes) {
+        if (findPresent(lineage, node)->isPinned) {
+            return fail(ErrorCode::WrongState, "snapshot " + shortId(node) +
+                                                   " is pinned; unpin it first: bulkhead snapshot unpin " +
+                                                   shortId(node));
+        }
+        if (contains(suspendedIn, node)) {
+            return fail(ErrorCode::WrongState, "a domain is suspended in snapshot " + shortId(node) +
+                                                   "; resume it, or throw its memory away with domain stop, first");
+        }
+    }
+    return nodes;
+}
+
+std::vector<std::filesystem::path> filesNeeded(const Lineage& lineage) {
+    std::vector<std::filesystem::path> files;
+    for (const SnapshotRecord& record : lineage) {
+        if (record.phase == SnapshotRecord::Phase::Removed) {
+            continue;
+        }
+        for (const Disk* const disk : {&record.system, &record.home}) {
+            for (const DiskLayer& layer : disk->layers) {
+                files.push_back(layer.path);
+            }
+        }
+        if (record.memory) {
+            files.push_back(record.memory->delta);
+            files.push_back(record.memory->devices);
+            if (record.memory->parent) {
+                files.push_back(record.memory->parent->file);
+            }
+        }
+    }
+    return files;
+}
+
+std::vector<SnapshotId> nodesToErase(const Lineage& lineage, const std::vector<std::filesystem::path>& inUse,
+                                     const std::filesystem::path& snapshots) {
+    auto files = filesNeeded(lineage);
+    files.insert(files.end(), inUse.begin(), inUse.end());
+    std::vector<SnapshotId> nodes;
+    for (const SnapshotRecord& record : lineage) {
+        if (record.phase != SnapshotRecord::Phase::Removed) {
+            continue;
+        }
+        const auto folder = snapshots / record.id.text();
+        if (std::none_of(files.begin(), files.end(), [&](const auto& file) { return liesIn(file, folder); })) {
+            nodes.push_back(record.id);
+        }
+    }
+    return nodes;
+}
+
+const SnapshotRecord* lastGood(const Lineage& lineage, const SnapshotId& id) {
+    const SnapshotRecord* record = findAny(lineage, id);
+    // Bounded, should a damaged manifest have made a circle.
+    for (std::size_t steps = 0; record != nullptr && record->parent && steps < lineage.size(); ++steps) {
+        record = findAny(lineage, *record->parent);
+        if (record != nullptr && isPresent(*record) && record->suspect.empty()) {
+            return record;
+        }
+    }
+    return nullptr;
+}
+
+std::optional<SnapshotId> headAfter(const Lineage& lineage, const std::optional<SnapshotId>& head,
+                                    const std::vector<SnapshotId>& removed) {
+    std::optional<SnapshotId> now = head;
+    for (std::size_t steps = 0; now && contains(removed, *now) && steps <= lineage.size(); ++steps) {
+        const SnapshotRecord* const record = findAny(lineage, *now);
+        now = record == nullptr ? std::nullopt : record->parent;
+    }
+    return now;
+}
+
+bool isAutomatic(const SnapshotRecord& record) {
+    return std::find(kAutomaticReasons.begin(), kAutomaticReasons.end(), record.reason) != kAutomaticReasons.end();
+}
+
+std::vector<SnapshotId> overRetention(const Lineage& lineage, const DomainId& domain, const RetentionRule& rule,
+                                      const std::vector<SnapshotId>& keep) {
+    std::vector<const SnapshotRecord*> automatic;
+    Bytes bytes = 0;
+    for (const SnapshotRecord& record : lineage) {
+        if (isPresent(record) && record.domain == domain && isAutomatic(record)) {
+            automatic.push_back(&record);
+            bytes += record.sizeOnDisk;
+        }
+    }
+    std::stable_sort(automatic.begin(), automatic.end(), [](const SnapshotRecord* one, const SnapshotRecord* other) {
+        return one->createdAt < other->createdAt;
+    });
+    std::size_t count = automatic.size();
+    std::vector<SnapshotId> over;
+    for (const SnapshotRecord* const record : automatic) {
+        if (count <= rule.mostAutomatic && bytes <= rule.mostAutomaticBytes) {
+            break;
+        }
+        if (record->isPinned || contains(keep, record->id) || hasPresentChild(lineage, record->id)) {
+            continue;
+        }
+        over.push_back(record->id);
+        --count;
+        bytes -= record->sizeOnDisk;
+    }
+    return over;
+}
+
+} // namespace bulkhead::core

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/services/snapshot_service.hpp"
+
+#include "base/log.hpp"
+#include "core/services/domain_service.hpp"
+#include "core/services/lifecycle_service.hpp"
+#include "core/services/lineage_table.hpp"
+#include "core/services/snapshot_taker.hpp"
+
+#include <algorithm>
+
+namespace bulkhead::core {
+namespace {
+
+std::uint64_t milliseconds(std::chrono::milliseconds time) {
+    return static_cast<std::uint64_t>(time.count());
+}
+
+} // namespace
+
+SnapshotService::SnapshotService(SnapshotStore& store, DomainTable& table, DomainService& domains,
+                                 LifecycleService& lifecycle, LineageTable& lineage, SnapshotTaker& taker,
+                                 JobService& jobs)
+    : m_store(store)
+    , m_table(table)
+    , m_domains(domains)
+    , m_lifecycle(lifecycle)
+    , m_lineage(lineage)
+    , m_taker(taker)
+    , m_jobs(jobs) {}
+
+// ---- what there is --------------------------------------------------------------------------------------------------
+
+Result<std::vector<SnapshotRecord>> SnapshotService::list(const Caller& caller) {
+    auto nodes = m_lineage.all();
+    std::erase_if(nodes, [&](const SnapshotRecord& record) {
+        return record.phase != SnapshotRecord::Phase::Present || !caller.mayUse(record.owner);
+    });
+    std::stable_sort(nodes.begin(), nodes.end(), [](const SnapshotRecord& one, const SnapshotRecord& other) {
+        return one.createdAt < other.createdAt;
+    });
+    return nodes;
+}
+
+Result<SnapshotRecord> SnapshotService::find(const Caller& caller, const SnapshotId& id) {
+    auto node = m_lineage.find(id);
+    if (!node || !caller.mayUse(node->owner)) {
+        return fail(ErrorCode::NotFound, "no such snapshot");
+    }
+    return std::move(*node);
+}
+
+Result<SnapshotRecord> SnapshotService::setPinned(const Caller& caller, const SnapshotId& id, bool isPinned) {
+    auto node = find(caller, id);
+    if (!node) {
+        return node;
+    }
+    node->isPinned = isPinned;
+    return m_lineage.update(*node).map([&] { return *node; });
+}
+
+Result<SnapshotRecord> SnapshotService::setLabel(const Caller& caller, const SnapshotId& id, const std::string& label) {
+    auto node = find(caller, id);
+    if (!node) {
+        return node;
+    }
+    if (auto checked = checkSnapshotText("label", label); !checked) {
+        return fail(checked.error());
+    }
+    node->label = label;
+    return m_lineage.update(*node).map([&] { return *node; });
+}
+
+/// A node that can be begun from now: all of its files are there.
+Result<SnapshotRecord> SnapshotService::usable(const SnapshotId& id) {
+    auto node = m_lineage.find(id);
+    if (!node) {
+        return fail(ErrorCode::NotFound, "no such snapshot");
+    }
+    if (node->suspect.empty()) {
+        if (const auto damage = m_store.findMissing(*node)) {
+            node->suspect = damage->file.filename().string() + ": " + damage->why;
+            [[maybe_unused]] const auto marked = m_lineage.update(*node);
+        }
+    }
+    if (node->suspect.empty()) {
+        return std::move(*node);
+    }
+    const Lineage lineage = m_lineage.all();
+    const SnapshotRecord* const good = lastGood(lineage, id);
+    return fail(ErrorCode::HostFailure, "snapshot " + shortId(id) + " cannot be trusted (" + node->suspect + "); " +
+                                            (good != nullptr ? "the last good one before it is " + shortId(good->id)
+                                                             : "there is none before it"));
+}
+
+Result<DomainEntry> SnapshotService::owned(const Caller& caller, const DomainId& domain) {
+    return m_domains.find(caller, domain);
+}
+
+// ---- take -----------------------------------------------------------------------------------------------------------
+
+Result<JobId> SnapshotService::create(const Caller& caller, const DomainId& domain, const Options& options) {
+    const auto entry = owned(caller, domain);
+    if (!entry) {
+        return fail(entry.error());
+    }
+    for (auto& checked : {checkSnapshotText("reason", options.reason), checkSnapshotText("label", options.label)}) {
+        if (!checked) {
+            return fail(checked.error());
+        }
+    }
+    return m_jobs.begin("snapshot", caller.uid,
+                        [this, domain, options](const JobContext& job) { return runCreate(domain, options, job); });
+}
+
+Result<JobResult> SnapshotService::runCreate(const DomainId& domain, const Options& options, const JobContext& job) {
+    const auto operation = m_table.beginOperation(domain, "snapshot");
+    if (!operation) {
+        return fail(operation.error());
+    }
+    auto taken = takeNow(domain,
+                         {.kind = options.isDiskOnly ? SnapshotKind::Disk : SnapshotKind::Full,
+                          .reason = options.reason.empty() ? std::string(kReasonManual) : options.reason,
+                          .label = options.label},
+                         job);
+    if (!taken) {
+        return fail(taken.error());
+    }
+    prune(domain);
+    return JobResult(SnapshotResult{taken->record.id, milliseconds(taken->pause)});
+}
+
+/// The caller holds the operation.
+Result<SnapshotTaker::Taken> SnapshotService::takeNow(const DomainId& domain, const SnapshotTaker::Wish& wish,
+                                                      const JobContext& job) {
+    const auto entry = m_table.find(domain);
+    if (!entry) {
+        return fail(ErrorCode::NotFound, "no such domain");
+    }
+    switch (entry->state) {
+    case DomainState::Running:
+    case DomainState::Stopped:
+        break;
+    case DomainState::Suspended: {
+        // Nothing has changed since its head was taken.
+        const auto head = entry->head.node ? m_lineage.find(*entry->head.node) : std::nullopt;
+        if (head) {
+            return SnapshotTaker::Taken{*head, {}};
+        }
+        break;
+    }
+    case DomainState::Failed:
+        if (!entry->instance) {
+            break; // its home is what it is
+        }
+        [[fallthrough]];
+    case DomainState::Paused:
+    case DomainState::Starting:
+    case DomainState::Stopping:
+        return fail(ErrorCode::WrongState, "domain \"" + entry->record.name + "\" is " +
+                                               std::string(nameOf(entry->state)) +
+                                               "; a snapshot needs it running or stopped");
+    }
+    return m_taker.take(*entry, wish, job);
+}
+
+// ---- remove ---------------------------------------------------------------------------------------------------------
+
+std::vector<SnapshotId> SnapshotService::suspendedIn() const {
+    std::vector<SnapshotId> nodes;
+    for (const DomainEntry& entry : m_table.all()) {
+        if (entry.head.isSuspended && entry.head.node) {
+            nodes.push_back(*entry.head.node);
+        }
+    }
+    return nodes;
+}
+
+Result<JobId> SnapshotService::remove(const Caller& caller, const SnapshotId& id, bool isCascade) {
+    if (auto node = find(caller, id); !node) {
+        return fail(node.error());
+    }
+    if (auto nodes = nodesToRemove(m_lineage.all(), id, isCascade, suspendedIn()); !nodes) {
+        return fail(nodes.error());
+    }
+    return m_jobs.begin("remove-snapshot", caller.uid,
+                        [this, id, isCascade](const JobContext& job) -> Result<JobResult> {
+                            job.report("Removing");
+                            const std::lock_guard lock(m_removing);
+                            return nodesToRemove(m_lineage.all(), id, isCascade, suspendedIn())
+                                .and_then([&](const std::vector<SnapshotId>& nodes) { return m_lineage.remove(nodes); })
+                                .map([] { return JobResult(std::monostate{}); });
+                        });
+}
+
+/// After a new node: the oldest automatic ones that are too many go.
+void SnapshotService::prune(const DomainId& domain) {
+    const std::lock_guard lock(m_removing);
+    std::vector<SnapshotId> heads;
+    for (const DomainEntry& entry : m_table.all()) {
+        if (entry.head.node) {
+            heads.push_back(*entry.head.node);
+        }
+    }
+    const auto over = overRetention(m_lineage.all(), domain, m_retention, heads);
+    if (over.empty()) {
+        return;
+    }
+    if (auto removed = m_lineage.remove(over); !removed) {
+        log::warning("old snapshots could not be removed",
+                     {{"DOMAIN", domain.text()}, {"ERROR", removed.error().message}});
+    }
+}
+
+// ---- go back --------------------------------------------------------------------------------------------------------
+
+Result<JobId> SnapshotService::revert(const Caller& caller, const SnapshotId& id, const RevertOptions& options) {
+    const auto node = find(caller, id);
+    if (!node) {
+        return fail(node.error());
+    }
+    if (auto entry = owned(caller, node->domain); !entry) {
+        return fail(ErrorCode::NotFound, "the domain of snapshot " + shortId(id) +
+                                             " is gone; make a new one of it: bulkhead snapshot fork " + shortId(id) +
+                                             " NAME");
+    }
+    return m_jobs.begin("revert", caller.uid,
+                        [this, id, options](const JobContext& job) { return runRevert(id, options, job); });
+}
+
+Result<JobResult> SnapshotService::runRevert(const SnapshotId& id, const RevertOptions& options,
+                                             const JobContext& job) {
+    const auto node = usable(id);
+    if (!node) {
+        return fail(node.error());
+    }
+    const DomainId& domain = node->domain;
+    const auto operation = m_table.beginOperation(domain, "revert");
+    if (!operation) {
+        return fail(operation.error());
+    }
+    RevertResult result;
+    result.domain = domain;
+    if (options.keepsPresent) {
+        auto kept = takeNow(domain, {.kind = SnapshotKind::Full, .reason = std::string(kReasonBeforeRevert)}, job);
+        if (!kept) {
+            return fail(kept.error().in("what is there now could not be kept, so nothing was changed"));
+        }
+        result.kept = kept->record.id;
+    }
+    if (job.cancelToken().stop_requested()) {
+        return fail(ErrorCode::Cancelled, "cancelled");
+    }
+    const bool goesOn = node->memory && !options.isDiskOnly;
+    if (auto moved = moveTo(*node, goesOn, result, job); !moved) {
+        return fail(moved.error());
+    }
+    prune(domain);
+    return JobResult(std::move(result));
+}
+
+/// The caller holds the operation. What the domain is now is given up.
+Status SnapshotService::moveTo(const SnapshotRecord& node, bool inMemory, RevertResult& result, const JobContext& job) {
+    const DomainId& domain = node.domain;
+    auto entry = m_table.find(domain);
+    if (!entry) {
+        return fail(ErrorCode::NotFound, "no such domain");
+    }
+    const bool wasRunning = entry->state == DomainState::Running || entry->state == DomainState::Paused;
+    job.report("Going back", 0.6);
+    // Also of one that is suspended or has failed: from here on its next start would not go on in another memory.
+    if (auto ended = m_lifecycle.endInstance(*entry, {.force = true, .grace = {}}); !ended) {
+        return ended;
+    }
+    const auto moved = m_store.resetHome(domain, entry->record.owner, entry->record.name, node.home).and_then([&] {
+        return m_lineage.setHead(domain, {node.id, inMemory});
+    });
+    if (!moved) {
+        return moved;
+    }
+    if (inMemory) {
+        if (auto kept = m_table.apply(domain, DomainEvent::MemoryKept); !kept) {
+            return kept;
+        }
+    }
+    if (!wasRunning) {
+        return {};
+    }
+    auto started = m_lifecycle.startFrom(domain, node, !inMemory, job);
+    if (!started) {
+        return fail(
+            started.error().in("the domain is what it was in snapshot " + shortId(node.id) + ", but does not start"));
+    }
+    result.isRunning = true;
+    result.note = started->note;
+    return {};
+}
+
+Result<JobId> SnapshotService::discard(const Caller& caller, const DomainId& domain) {
+    const auto entry = owned(caller, domain);
+    if (!entry) {
+        return fail(entry.error());
+    }
+    if (entry->record.kind == DomainKind::Disposable) {
+        return fail(ErrorCode::WrongState, "a disposable throws everything away by itself: domain stop");
+    }
+    if (!entry->head.node) {
+        return fail(ErrorCode::WrongState,
+                    "domain \"" + entry->record.name + "\" has no snapshot to go back to; it was not stopped");
+    }
+    return m_jobs.begin("stop", caller.uid, [this, domain](const JobContext& job) -> Result<JobResult> {
+        const auto operation = m_table.beginOperation(domain, "stop");
+        if (!operation) {
+            return fail(operation.error());
+        }
+        const auto now = m_table.find(domain);
+        if (!now || !now->head.node) {
+            return fail(ErrorCode::WrongState, "the domain has no snapshot to go back to any more");
+        }
+        const auto node = usable(*now->head.node);
+        if (!node) {
+            return fail(node.error());
+        }
+        job.report("Throwing the session away");
+        return m_lifecycle.endInstance(*now, {.force = true, .grace = {}})
+            .and_then([&] { return m_store.resetHome(domain, now->record.owner, now->record.name, node->home); })
+            .map([&] { return JobResult(domain); });
+    });
+}
+
+// ---- fork, suspend --------------------------------------------------------------------------------------------------
+
+Result<JobId> SnapshotService::fork(const Caller& caller, const SnapshotId& from, const std::string& name,
+                                    const ForkOptions& options) {
+    const auto node = find(caller, from);
+    if (!node) {
+        return fail(node.error());
+    }
+    if (auto checked = checkDomainName(name); !checked) {
+        return fail(checked.error());
+    }
+    return m_jobs.begin("fork", caller.uid, [this, caller, from, name, options](const JobContext& job) {
+        return runFork(caller, from, name, options, job);
+    });
+}
+
+Result<JobId> SnapshotService::forkNow(const Caller& caller, const DomainId& from, const std::string& name,
+                                       const ForkOptions& options) {
+    const auto entry = owned(caller, from);
+    if (!entry) {
+        return fail(entry.error());
+    }
+    if (auto checked = checkDomainName(name); !checked) {
+        return fail(checked.error());
+    }
+    return m_jobs.begin(
+        "fork", caller.uid, [this, caller, from, name, options](const JobContext& job) -> Result<JobResult> {
+            SnapshotId node;
+            {
+                const auto operation = m_table.beginOperation(from, "fork");
+                if (!operation) {
+                    return fail(operation.error());
+                }
+                auto taken = takeNow(from,
+                                     {.kind = options.isDiskOnly ? SnapshotKind::Disk : SnapshotKind::Full,
+                                      .reason = std::string(kReasonFork)},
+                                     job);
+                if (!taken) {
+                    return fail(taken.error());
+                }
+                node = taken->record.id;
+            }
+            return runFork(caller, node, name, options, job);
+        });
+}
+
+Result<JobResult> SnapshotService::runFork(const Caller& caller, const SnapshotId& from, const std::string& name,
+                                           const ForkOptions& options, const JobContext& job) {
+    job.report("Making the fork", 0.8);
+    const auto node = usable(from);
+    if (!node) {
+        return fail(node.error());
+    }
+    DomainDefinition definition;
+    if (const auto source = m_table.find(node->domain)) {
+        definition = source->definition;
+    } else {
+        definition.templateName = node->templateName; // it is gone: what the node knows of it
+    }
+    definition.size = node->size;
+    definition.label = options.label.value_or(definition.label);
+    definition.egress = options.egress.value_or(definition.egress);
+    return m_domains.createFork(caller, name, definition, *node, !options.isDiskOnly).map([](const DomainId& id) {
+        return JobResult(id);
+    });
+}
+
+Result<JobId> SnapshotService::suspend(const Caller& caller, const DomainId& domain) {
+    const auto entry = owned(caller, domain);
+    if (!entry) {
+        return fail(entry.error());
+    }
+    if (entry->state == DomainState::Suspended) {
+        return m_jobs.finished("suspend", caller.uid, domain);
+    }
+    if (entry->state != DomainState::Running) {
+        return fail(ErrorCode::WrongState, "domain \"" + entry->record.name + "\" is " +
+                                               std::string(nameOf(entry->state)) +
+                                               "; only a running one can be suspended");
+    }
+    if (entry->record.kind == DomainKind::Disposable) {
+        return fail(ErrorCode::WrongState, "a disposable is not kept, so it cannot be suspended");
+    }
+    return m_jobs.begin("suspend", caller.uid,
+                        [this, domain](const JobContext& job) { return runSuspend(domain, job); });
+}
+
+Result<JobResult> SnapshotService::runSuspend(const DomainId& domain, const JobContext& job) {
+    const auto operation = m_table.beginOperation(domain, "suspension");
+    if (!operation) {
+        return fail(operation.error());
+    }
+    auto taken =
+        takeNow(domain, {.kind = SnapshotKind::Full, .reason = std::string(kReasonSuspend), .isLast = true}, job);
+    if (!taken) {
+        return fail(taken.error());
+    }
+    const auto now = m_table.find(domain);
+    if (!now || !now->instance) {
+        return fail(ErrorCode::GuestFailure, "the emulator ended while its domain was being suspended");
+    }
+    job.report("Ending the emulator", 0.9);
+    // What it has not written of its disks yet it writes now.
+    if (auto ended = m_lifecycle.endSuspended(*now); !ended) {
+        return fail(ended.error());
+    }
+    prune(domain);
+    return JobResult(domain);
+}
+
+} // namespace bulkhead::core

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/services/snapshot_taker.hpp"
+
+#include "base/log.hpp"
+#include "base/scope_guard.hpp"
+#include "core/services/emulator_monitor.hpp"
+#include "core/services/instance_launcher.hpp"
+#include "core/services/lineage_table.hpp"
+#include "core/services/template_service.hpp"
+#include "core/services/uid_leases.hpp"
+
+#include <thread>
+
+namespace bulkhead::core {
+namespace {
+
+/// The state of the devices of a desktop with eight heads is 9 MB.
+constexpr Bytes kDevicesNeed = 32 * kMiB;
+/// A manifest, notes, empty layers.
+constexpr Bytes kDiskNeeds = 4 * kMiB;
+
+constexpr std::chrono::milliseconds kAskAgain{500};
+
+} // namespace
+
+struct SnapshotTaker::Plan {
+    SnapshotRecord record;
+    std::string name; ///< of the domain, for messages
+    std::optional<InstanceRecord> instance;
+    DomainHead head; ///< what it was before
+    SnapshotSource source;
+    SnapshotFiles files;
+    std::unique_ptr<RunningCapture> capture;
+    std::chrono::milliseconds pause{0};
+    bool isLast = false;
+    bool isHeld = false; ///< it is paused, and stays so
+    bool isCommitted = false;
+    bool mayHaveSwitched = false; ///< the emulator may write to the new layers
+};
+
+Result<SnapshotTaker::Plan> SnapshotTaker::plan(const DomainEntry& domain, const Wish& wish) {
+    Plan plan;
+    plan.name = "domain \"" + domain.record.name + "\"";
+    plan.instance = domain.instance;
+    plan.head = domain.head;
+    plan.isLast = wish.isLast;
+    SnapshotRecord& record = plan.record;
+    record.id = randomId<SnapshotId>();
+    record.parent = domain.head.node;
+    record.domain = domain.record.id;
+    record.owner = domain.record.owner;
+    record.domainName = domain.record.name;
+    record.createdAt = m_ports.clock.now();
+    record.reason = wish.reason;
+    record.label = wish.label;
+    record.templateName = domain.definition.templateName;
+    record.size = domain.definition.size;
+    plan.source.keptHome = InstanceLauncher::keptHomeOf(domain);
+    plan.source.needs = kDiskNeeds;
+    if (!domain.instance) {
+        record.templateVersion = m_templates.newestVersion(record.templateName).value_or(std::string());
+        return plan;
+    }
+    const InstanceRecord& instance = *domain.instance;
+    record.kind = wish.kind;
+    record.templateVersion = instance.templateVersion;
+    record.size = instance.size;
+    plan.source.instance = instance.id;
+    plan.source.emulatorUid = UidLeases::emulatorUid(instance.uidSlot);
+    if (wish.kind == SnapshotKind::Disk) {
+        return plan;
+    }
+    const auto emulator = m_monitor.pidOf(instance.id);
+    if (!emulator) {
+        return fail(ErrorCode::WrongState, plan.name + " has no emulator any more");
+    }
+    const auto amount = m_ports.memory.privateMemory(*emulator);
+    const auto version = m_ports.machines.version(instance.acceleration);
+    if (!amount || !version) {
+        return fail(!amount ? amount.error() : version.error());
+    }
+    plan.source.needs += kDevicesNeed + *amount;
+    SnapshotMemory memory;
+    memory.machine.memory = instance.memory;
+    memory.machine.vcpus = instance.vcpus;
+    memory.machine.heads = instance.heads;
+    memory.machine.acceleration = instance.acceleration;
+    memory.machine.transport = instance.transport;
+    memory.machine.version = *version;
+    record.memory = memory;
+    return plan;
+}
+
+Result<SnapshotTaker::Taken> SnapshotTaker::take(const DomainEntry& domain, const Wish& wish, const JobContext& job) {
+    job.report("Preparing the snapshot", 0.05);
+    auto planned = plan(domain, wish);
+    if (!planned) {
+        return fail(planned.error());
+    }
+    Plan& plan = *planned;
+    // The intent is on disk before the first act, so that the reconciler knows everything that may exist.
+    if (auto recorded = m_lineage.save(plan.record); !recorded) {
+        return fail(recorded.error());
+    }
+    ScopeGuard undoing([&] { undo(plan); });
+    auto begun = m_ports.store.begin(plan.record.id, plan.source);
+    if (!begun) {
+        return fail(begun.error().in("snapshot of " + plan.name));
+    }
+    plan.files = std::move(*begun);
+    plan.record.system = plan.files.system;
+    plan.record.home = plan.files.home;
+    if (job.cancelToken().stop_requested()) {
+        return fail(ErrorCode::Cancelled, "cancelled");
+    }
+    job.report("Taking the snapshot", 0.2);
+    const Status taken = !plan.instance ? takeStopped(plan) : plan.record.memory ? takeAll(plan) : takeDisks(plan);
+    if (!taken) {
+        return fail(taken.error().in("snapshot of " + plan.name));
+    }
+    job.report("Storing", 0.6);
+    auto finished = finish(plan);
+    if (!finished) {
+        return fail(finished.error().in("snapshot of " + plan.name));
+    }
+    undoing.dismiss();
+    log::info("snapshot taken", {{"SNAPSHOT", plan.record.id.text()},
+                                 {"DOMAIN", plan.record.domain.text()},
+                                 {"KIND", std::string(nameOf(plan.record.kind))},
+                                 {"BYTES", std::to_string(finished->record.sizeOnDisk)},
+                                 {"PAUSE_MS", std::to_string(plan.pause.count())}});
+    return finished;
+}
+
+Status SnapshotTaker::takeStopped(Plan& plan) {
+    auto committed = m_ports.store.commit(plan.files, plan.source);
+    plan.isCommitted = committed.has_value();
+    return committed;
+}
+
+Status SnapshotTaker::takeDisks(Plan& plan) {
+    const InstanceId& id = plan.instance->id;
+    if (auto committed = m_ports.store.commit(plan.files, plan.source); !committed) {
+        return committed;
+    }
+    plan.isCommitted = true;
+    if (auto frozen = m_ports.links.freeze(id, {}); !frozen) {
+        return frozen;
+    }
+    const auto begun = std::chrono::steady_clock::now();
+    const auto switched = switchLayers(plan);
+    const auto thawed = m_ports.links.thaw(id);
+    plan.pause = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begun);
+    return switched ? thawed : switched;
+}
+
+Status SnapshotTaker::takeAll(Plan& plan) {
+    const InstanceId& id = plan.instance->id;
+    const auto disks = m_ports.store.disksOf(id);
+    const auto emulator = m_monitor.pidOf(id);
+    if (!disks || !emulator) {
+        return disks ? Status(fail(ErrorCode::WrongState, "the emulator ended")) : Status(fail(disks.error()));
+    }
+    plan.record.memory->parent = disks->memory;
+    plan.record.memory->delta = plan.files.delta;
+    plan.record.memory->devices = plan.files.devices;
+    auto capture = m_ports.memory.prepare({.emulator = *emulator,
+                                           .memory = plan.record.memory->machine.memory,
+                                           .begunFrom = disks->memory,
+                                           .delta = plan.files.delta});
+    if (!capture) {
+        return fail(capture.error());
+    }
+    plan.capture = std::move(*capture);
+    // Before the pause, since it waits for the disk.
+    if (auto committed = m_ports.store.commit(plan.files, plan.source); !committed) {
+        return committed;
+    }
+    plan.isCommitted = true;
+    if (auto frozen = m_ports.links.freeze(id, {.ofMemory = true}); !frozen) {
+        return frozen;
+    }
+    const auto begun = std::chrono::steady_clock::now();
+    const auto copied = m_ports.machines.pauseAndSave(id, plan.files.devices)
+                            .and_then([&] { return plan.capture->copy(); })
+                            // An emulator that ends now needs no new layers.
+                            .and_then([&] { return plan.isLast ? Status{} : switchLayers(plan); });
+    if (copied && plan.isLast) {
+        plan.isHeld = true;
+        return {};
+    }
+    const auto goesOn = letGoOn(plan);
+    plan.pause = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begun);
+    const auto thawed = m_ports.links.thaw(id);
+    return copied ? goesOn.and_then([&] { return thawed; }) : copied;
+}
+
+Status SnapshotTaker::switchLayers(Plan& plan) {
+    Machines::NewLayers layers;
+    layers.system = plan.files.newSystem;
+    layers.home = plan.files.newHome;
+    auto switched = m_ports.machines.switchLayers(plan.instance->id, layers);
+    if (!switched && switched.error().code == ErrorCode::Unavailable) {
+        plan.mayHaveSwitched = true;
+    }
+    return switched;
+}
+
+/// libvirtd may be away for a moment; a guest that stands still must not depend on that.
+Status SnapshotTaker::letGoOn(const Plan& plan) {
+    const auto until = std::chrono::steady_clock::now() + m_patience;
+    while (true) {
+        auto goesOn = m_ports.hypervisor.resume(plan.instance->id);
+        if (goesOn || goesOn.error().code != ErrorCode::Unavailable || std::chrono::steady_clock::now() > until) {
+            return goesOn;
+        }
+        log::warning("a guest that was paused for its snapshot cannot be resumed yet",
+                     {{"INSTANCE", plan.instance->id.text()}, {"ERROR", goesOn.error().message}});
+        std::this_thread::sleep_for(kAskAgain); // lint-allow(sleep): nothing tells when libvirtd is back
+    }
+}
+
+Result<SnapshotTaker::Taken> SnapshotTaker::finish(Plan& plan) {
+    // From here on the emulator writes to the new layers, unless this is its last moment.
+    plan.mayHaveSwitched = plan.instance.has_value() && !plan.isLast;
+    if (plan.capture) {
+        if (auto written = plan.capture->finish(); !written) {
+            return fail(written.error());
+        }
+    }
+    SnapshotRecord done = plan.record;
+    done.phase = SnapshotRecord::Phase::Present;
+    auto record = m_ports.store.publish(std::move(done), plan.files);
+    if (!record) {
+        return fail(record.error());
+    }
+    const DomainHead head{record->id, plan.isLast};
+    const auto recorded = m_lineage.save(*record).and_then([&] { return m_lineage.setHead(record->domain, head); });
+    if (!recorded) {
+        return fail(recorded.error());
+    }
+    return Taken{std::move(*record), plan.pause};
+}
+
+void SnapshotTaker::undo(Plan& plan) {
+    plan.capture.reset();
+    if (plan.isHeld) {
+        const auto goesOn = letGoOn(plan).and_then([&] { return m_ports.links.thaw(plan.instance->id); });
+        if (!goesOn) {
+            log::error("a guest could not be resumed after its suspension failed",
+                       {{"DOMAIN", plan.record.domain.text()}, {"ERROR", goesOn.error().message}});
+        }
+    }
+    if (plan.isCommitted && !plan.mayHaveSwitched) {
+        if (auto back = m_ports.store.rollBack(plan.files, plan.source); !back) {
+            log::warning("a snapshot that was not taken left empty layers",
+                         {{"SNAPSHOT", plan.record.id.text()}, {"ERROR", back.error().message}});
+        }
+    }
+    // Its files go at once unless the domain writes above them by now.
+    if (auto abandoned = m_lineage.abandon(plan.record.id); !abandoned) {
+        log::warning("what is left of a snapshot that was not taken is removed later",
+                     {{"SNAPSHOT", plan.record.id.text()}, {"ERROR", abandoned.error().message}});
+    }
+}
+
+} // namespace bulkhead::core

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace bulkhead::agent {
+
+/// Writes what / and /home have in memory to their disks. 0 or an errno.
+int writeDisks();
+/// As writeDisks(), and then has both stand still: whoever writes to them waits until thawDisks(). All or none. 0 or an
+/// errno. May hang for as long as somebody's write does.
+int freezeDisks();
+/// Does not wait. What does not stand still stays as it is.
+void thawDisks();
+
+} // namespace bulkhead::agent

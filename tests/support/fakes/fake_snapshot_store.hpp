@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ports/snapshot_store.hpp"
+#include "support/fakes/fake_image_store.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bulkhead::tests {
+
+/// core::SnapshotStore in memory, over the same homes and instances as a FakeInstanceStore. A layer is what was written
+/// to it, by place; so a test can write to domains and compare what their disks and their snapshots hold. It passes the
+/// same contract suite as the store on disk.
+class FakeSnapshotStore final : public core::SnapshotStore {
+public:
+    using Content = std::map<std::string, std::string>;
+
+    /// `instances` must outlive this.
+    explicit FakeSnapshotStore(FakeInstanceStore& instances)
+        : m_instances(instances) {}
+
+    std::optional<Error> failBegin;
+    std::optional<Error> failCommit;
+    std::optional<Error> failPublish;
+    std::optional<Error> failReset;
+    std::optional<Error> failImage;
+    std::optional<core::DamagedPart> damage;   ///< what findDamage() says of every node
+    std::optional<core::DamagedPart> missing;  ///< what findMissing() says of every node
+    std::vector<std::filesystem::path> images; ///< whole memories that were made
+
+    /// Writes to a layer; throws when it is frozen, since nobody can.
+    void write(const std::filesystem::path& layer, const std::string& place, const std::string& bytes) {
+        const auto lock = this->lock();
+        Layer& there = layerAt(layer);
+        if (there.isFrozen) {
+            throw std::logic_error(layer.string() + " is frozen");
+        }
+        there.writes[place] = bytes;
+    }
+    /// All that is on a disk.
+    Content read(const core::Disk& disk) {
+        const auto lock = this->lock();
+        Content content;
+        for (auto layer = disk.layers.rbegin(); layer != disk.layers.rend(); ++layer) {
+            for (const auto& [place, bytes] : layerAt(layer->path).writes) {
+                content[place] = bytes;
+            }
+        }
+        return content;
+    }
+
+    Result<core::SnapshotFiles> begin(const SnapshotId& id, const core::SnapshotSource& source) override {
+        const auto lock = this->lock();
+        if (failBegin) {
+            return fail(*failBegin);
+        }
+        if (!source.instance && !source.keptHome) {
+            return fail(ErrorCode::InvalidArgument, "a snapshot needs an instance or a home");
+        }
+        if (source.keptHome && m_instances.isClaimed(*source.keptHome, source.instance)) {
+            return fail(ErrorCode::Busy, "the home disk is in use");
+        }
+        if (m_nodes.contains(id)) {
+            return fail(ErrorCode::AlreadyExists, "it is there already");
+        }
+        const auto active = activeDisks(source);
+        if (!active) {
+            return fail(active.error());
+        }
+        core::SnapshotFiles files;
+        files.folder = folderOf(id);
+        files.home = linked(active->home, files.folder / "home");
+        files.newHome = newLayer("home");
+        files.devices = files.folder / "devices";
+        files.delta = files.folder / "memory.delta";
+        if (source.instance) {
+            files.system = linked(active->system, files.folder / "system");
+            files.newSystem = newLayer("system");
+        }
+        m_nodes[id] = Node{files, *active, std::nullopt};
+        return files;
+    }
+    Status commit(const core::SnapshotFiles& files, const core::SnapshotSource& source) override {
+        const auto lock = this->lock();
+        if (failCommit) {
+            return fail(*failCommit);
+        }
+        return use(source, source.instance ? above(*files.newSystem, files.system) : core::Disk(),
+                   above(files.newHome, files.home));
+    }
+    Status rollBack(const core::SnapshotFiles& files, const core::SnapshotSource& source) override {
+        const auto lock = this->lock();
+        for (const auto& [id, node] : m_nodes) {
+            if (node.files.folder == files.folder) {
+                return use(source, node.before.system, node.before.home);
+            }
+        }
+        return fail(ErrorCode::WrongState, "there is no such node");
+    }
+    Result<core::SnapshotRecord> publish(core::SnapshotRecord record, const core::SnapshotFiles& files) override {
+        const auto lock = this->lock();
+        if (failPublish) {
+            return fail(*failPublish);
+        }
+        record.system = files.system;
+        record.home = files.home;
+        record.phase = core::SnapshotRecord::Phase::Present;
+        record.sizeOnDisk = 1;
+        if (record.memory) {
+            record.memory->delta = files.delta;
+            record.memory->devices = files.devices;
+        }
+        for (const core::Disk* const disk : {&files.system, &files.home}) {
+            for (const core::DiskLayer& layer : disk->layers) {
+                layerAt(layer.path).isFrozen = true;
+            }
+        }
+        m_nodes[record.id].record = record;
+        return record;
+    }
+    Status update(const core::SnapshotRecord& record) override {
+        const auto lock = this->lock();
+        const auto node = m_nodes.find(record.id);
+        if (node == m_nodes.end() || !node->second.record) {
+            return fail(ErrorCode::NotFound, "there is no such snapshot");
+        }
+        node->second.record->parent = record.parent;
+        node->second.record->phase = record.phase;
+        node->second.record->label = record.label;
+        node->second.record->isPinned = record.isPinned;
+        node->second.record->suspect = record.suspect;
+        return {};
+    }
+    Status remove(const SnapshotId& id) override {
+        const auto lock = this->lock();
+        const auto node = m_nodes.find(id);
+        if (node == m_nodes.end()) {
+            return {};
+        }
+        const auto isInside = [&](const std::filesystem::path& file) { return file.parent_path() == folderOf(id); };
+        std::vector<std::filesystem::path> below = inUse();
+        for (const auto& [other, there] : m_nodes) {
+            for (const core::Disk* const disk : {&there.files.system, &there.files.home}) {
+                for (const core::DiskLayer& layer : disk->layers) {
+                    if (other != id) {
+                        below.push_back(layer.path);
+                    }
+                }
+            }
+        }
+        if (std::any_of(below.begin(), below.end(), isInside)) {
+            return fail(ErrorCode::Busy, "something lies above snapshot " + id.text());
+        }
+        m_nodes.erase(node);
+        return {};
+    }
+    Result<std::vector<core::SnapshotRecord>> all() override {
+        const auto lock = this->lock();
+        std::vector<core::SnapshotRecord> records;
+        for (const auto& [id, node] : m_nodes) {
+            if (node.record) {
+                records.push_back(*node.record);
+            }
+        }
+        return records;
+    }
+    Result<std::vector<SnapshotId>> onDisk() override {
+        const auto lock = this->lock();
+        std::vector<SnapshotId> ids;
+        for (const auto& [id, node] : m_nodes) {
+            ids.push_back(id);
+        }
+        return ids;
+    }
+
+    Result<core::Disk> home(const DomainId& domain) override {
+        const auto lock = this->lock();
+        return homeOf(domain);
+    }
+    Status resetHome(const DomainId& domain, uid_t owner, const std::string& name, const core::Disk& below) override {
+        const auto lock = this->lock();
+        if (failReset) {
+            return fail(*failReset);
+        }
+        if (below.layers.empty()) {
+            return fail(ErrorCode::InvalidArgument, "a home needs something to lie above");
+        }
+        if (m_instances.isClaimed(domain, std::nullopt)) {
+            return fail(ErrorCode::Busy, "the home disk is in use");
+        }
+        FakeInstanceStore::Home& home = m_instances.homes[domain];
+        home.domainOwner = owner;
+        home.domainName = name;
+        home.disk = above(newLayer("home"), below);
+        return {};
+    }
+    Result<std::vector<std::filesystem::path>> filesInUse() override {
+        const auto lock = this->lock();
+        return inUse();
+    }
+    Result<InstanceDisks> disksOf(const InstanceId& instance) override {
+        const auto lock = this->lock();
+        return notedOf(instance);
+    }
+    Status settle(const InstanceId& instance, const std::optional<DomainId>& keptHome,
+                  const core::Machines::NewLayers& active) override {
+        const auto lock = this->lock();
+        auto disks = notedOf(instance);
+        if (!disks) {
+            return {};
+        }
+        for (const auto& [disk, file] : {std::pair(&disks->system, active.system), {&disks->home, active.home}}) {
+            if (!file || disk->layers.front().path == *file) {
+                continue;
+            }
+            if (disk->layers.size() < 2 || &layerAt(*file) != &layerAt(disk->layers[1].path)) {
+                return fail(ErrorCode::HostFailure, "the emulator writes to " + file->string());
+            }
+            disk->layers.erase(disk->layers.begin());
+            disk->layers.front().path = *file;
+        }
+        return use({instance, keptHome, 1, 0}, disks->system, disks->home);
+    }
+
+    Result<core::MemoryImageRef> memoryImage(const core::SnapshotRecord& record) override {
+        const auto lock = this->lock();
+        if (failImage || !record.memory) {
+            return fail(failImage.value_or(Error{ErrorCode::InvalidArgument, "it has no memory"}));
+        }
+        const std::filesystem::path file = "/fake/memory/" + record.id.text() + ".ram";
+        if (std::find(images.begin(), images.end(), file) == images.end()) {
+            images.push_back(file);
+        }
+        return core::MemoryImageRef{file, record.id.compact() + record.id.compact()};
+    }
+    Status keepImages(const std::vector<std::filesystem::path>& needed) override {
+        const auto lock = this->lock();
+        std::erase_if(images, [&](const std::filesystem::path& image) {
+            return std::find(needed.begin(), needed.end(), image) == needed.end();
+        });
+        return {};
+    }
+    std::optional<core::DamagedPart> findDamage(const core::SnapshotRecord& record) override {
+        return damage ? damage : findMissing(record);
+    }
+    std::optional<core::DamagedPart> findMissing(const core::SnapshotRecord& record) override {
+        const auto lock = this->lock();
+        const auto node = m_nodes.find(record.id);
+        if (node == m_nodes.end() || !node->second.record) {
+            return core::DamagedPart{folderOf(record.id), "it is not there"};
+        }
+        return missing;
+    }
+
+private:
+    struct Layer {
+        Content writes;
+        bool isFrozen = false;
+    };
+    struct Node {
+        core::SnapshotFiles files;
+        InstanceDisks before;
+        std::optional<core::SnapshotRecord> record;
+    };
+
+    std::unique_lock<std::mutex> lock() { return std::unique_lock(m_instances.m_mutex); }
+    static std::filesystem::path folderOf(const SnapshotId& id) { return "/fake/snapshots/" + id.text(); }
+    std::filesystem::path newLayer(const std::string& disk) {
+        return "/fake/layers/" + disk + "-" + std::to_string(++m_made);
+    }
+    Layer& layerAt(const std::filesystem::path& file) {
+        auto& layer = m_layers[file];
+        if (!layer) {
+            layer = std::make_shared<Layer>();
+        }
+        return *layer;
+    }
+    static core::Disk above(const std::filesystem::path& top, core::Disk below) {
+        below.layers.insert(below.layers.begin(), {top, core::DiskFormat::Qcow2});
+        return below;
+    }
+    /// The disk with its active layer under a second name.
+    core::Disk linked(core::Disk disk, const std::filesystem::path& name) {
+        layerAt(disk.layers.front().path);
+        m_layers[name] = m_layers[disk.layers.front().path];
+        disk.layers.front().path = name;
+        return disk;
+    }
+    Result<core::Disk> homeOf(const DomainId& domain) {
+        if (!m_instances.homes.contains(domain)) {
+            return fail(ErrorCode::NotFound, "domain " + domain.text() + " has no home disk");
+        }
+        return m_instances.diskOf(domain);
+    }
+    Result<InstanceDisks> notedOf(const InstanceId& instance) {
+        const auto found = m_instances.disks.find(instance);
+        const auto claimed = m_instances.instances.find(instance);
+        if (found == m_instances.disks.end() || claimed == m_instances.instances.end()) {
+            return fail(ErrorCode::NotFound, "instance " + instance.text() + " is not there");
+        }
+        InstanceDisks disks = found->second;
+        if (claimed->second) {
+            disks.home = m_instances.diskOf(*claimed->second);
+        }
+        return disks;
+    }
+    Result<InstanceDisks> activeDisks(const core::SnapshotSource& source) {
+        if (source.instance) {
+            return notedOf(*source.instance);
+        }
+        return homeOf(*source.keptHome).map([](core::Disk&& home) {
+            return InstanceDisks{{}, std::move(home), std::nullopt};
+        });
+    }
+    Status use(const core::SnapshotSource& source, const core::Disk& system, const core::Disk& home) {
+        if (source.instance && !m_instances.disks.contains(*source.instance)) {
+            return fail(ErrorCode::NotFound, "the instance has ended");
+        }
+        if (source.keptHome) {
+            m_instances.homes.at(*source.keptHome).disk = home;
+        }
+        if (source.instance) {
+            m_instances.disks[*source.instance].system = system;
+            m_instances.disks[*source.instance].home = home;
+        }
+        return {};
+    }
+    std::vector<std::filesystem::path> inUse() {
+        std::set<std::filesystem::path> files;
+        const auto addBelow = [&](const core::Disk& disk) {
+            for (std::size_t i = 1; i < disk.layers.size(); ++i) {
+                files.insert(disk.layers[i].path);
+            }
+        };
+        for (const auto& [domain, home] : m_instances.homes) {
+            addBelow(home.disk);
+        }
+        for (const auto& [id, disks] : m_instances.disks) {
+            addBelow(disks.system);
+            addBelow(disks.home);
+            if (disks.memory) {
+                files.insert(disks.memory->file);
+            }
+        }
+        return {files.begin(), files.end()};
+    }
+
+    FakeInstanceStore& m_instances;
+    unsigned m_made = 0;
+    std::map<std::filesystem::path, std::shared_ptr<Layer>> m_layers;
+    std::map<SnapshotId, Node> m_nodes;
+};
+
+} // namespace bulkhead::tests
