@@ -322,10 +322,10 @@ void MainWindow::addSnapshotCommands(QList<Command>& found, const client::Domain
     const QString path = info.path;
     const QString name = shown(info.name, 64);
     const QString action = tr("Action");
-    if (info.state == QLatin1String("running")) {
+    if (info.state == QLatin1String("running") && info.kind != QLatin1String("disposable")) {
         found.append({tr("Suspend %1").arg(name), action, [this, path] { m_desk.verbs.suspend(path); }});
     }
-    if (!isSuspended(info) && info.state != QLatin1String("failed")) {
+    if (!isSuspended(info)) {
         found.append({tr("Take a snapshot of %1").arg(name), action, [this, path] {
                           chooseDomain(path); // what comes of it is told there
                           m_desk.verbs.takeSnapshot(path);

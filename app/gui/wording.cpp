@@ -77,10 +77,13 @@ QString snapshotKindInWords(const client::SnapshotInfo& snapshot) {
 }
 
 QString reasonInWords(const QString& reason) {
-    static const std::array<std::pair<QLatin1String, const char*>, 3> kWords{
+    static const std::array<std::pair<QLatin1String, const char*>, 6> kWords{
         {{QLatin1String("manual"), QT_TRANSLATE_NOOP("wording", "Taken by hand")},
          {QLatin1String("before-revert"), QT_TRANSLATE_NOOP("wording", "Before a revert")},
-         {QLatin1String("suspend"), QT_TRANSLATE_NOOP("wording", "Suspended")}}};
+         {QLatin1String("before-upgrade"), QT_TRANSLATE_NOOP("wording", "Before an upgrade")},
+         {QLatin1String("on-stop"), QT_TRANSLATE_NOOP("wording", "When it stopped")},
+         {QLatin1String("suspend"), QT_TRANSLATE_NOOP("wording", "When it was suspended")},
+         {QLatin1String("fork"), QT_TRANSLATE_NOOP("wording", "For a fork")}}};
     for (const auto& [word, text] : kWords) {
         if (reason == word) {
             return tr(text);

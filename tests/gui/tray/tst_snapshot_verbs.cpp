@@ -122,11 +122,11 @@ private slots:
         QCOMPARE(work.calls.count("Start "), 1);
         m_fixture->fake->setState("work", "running");
         resuming.description["result"] =
-            QVariantMap{{"warm", false}, {"note", "work booted: its memory was of another QEMU"}};
+            QVariantMap{{"warm", false}, {"note", "it did not go on in its memory, so it booted (another QEMU)"}};
         resuming.finish("succeeded");
         QTRY_VERIFY(GuiFixture::find<QPushButton>("Stop work") != nullptr);
         // It runs, but not as one would expect: that is told, and is no failure.
-        QTRY_VERIFY(GuiFixture::says("Work booted: its memory was of another QEMU."));
+        QTRY_VERIFY(GuiFixture::says("It did not go on in its memory, so it booted (another QEMU)."));
         QVERIFY(!index.data(gui::DomainModel::IsFailedRole).toBool());
         QVERIFY(index.data(Qt::AccessibleTextRole).toString().contains("another QEMU"));
     }
