@@ -45,6 +45,24 @@ std::optional<std::size_t> numberOfDisk(const Json& block) {
     return std::nullopt;
 }
 
+/// libvirt calls an image libvirt-7-format and the file that it lies in libvirt-7-storage.
+std::optional<std::string> fileOf(std::string_view image, const Json& nodes) {
+    constexpr std::string_view kImage = "-format";
+    if (!image.ends_with(kImage)) {
+        return std::nullopt;
+    }
+    image.remove_suffix(kImage.size());
+    const std::string storage = std::string(image) + "-storage";
+    for (const Json& node : nodes) {
+        if (textIn(node, {"node-name"}) == storage) {
+            auto file = textIn(node, {"file"});
+            const bool isFile = file && textIn(node, {"drv"}) == "file" && file->starts_with('/');
+            return isFile ? file : std::nullopt;
+        }
+    }
+    return std::nullopt;
+}
+
 } // namespace
 
 Result<std::string> layerSwitchXml(const core::Machines::NewLayers& layers) {
@@ -80,9 +98,10 @@ Result<std::string> layerSwitchXml(const core::Machines::NewLayers& layers) {
     return xml.take();
 }
 
-Result<core::Machines::NewLayers> activeLayersIn(std::string_view queryBlock) {
+Result<core::Machines::NewLayers> activeLayersIn(std::string_view queryBlock, std::string_view queryNodes) {
     const Json blocks = Json::parse(queryBlock, nullptr, false);
-    if (!blocks.is_array()) {
+    const Json nodes = Json::parse(queryNodes, nullptr, false);
+    if (!blocks.is_array() || !nodes.is_array()) {
         return fail(ErrorCode::HostFailure, "the emulator does not say which disks it has");
     }
     core::Machines::NewLayers layers;
@@ -91,10 +110,10 @@ Result<core::Machines::NewLayers> activeLayersIn(std::string_view queryBlock) {
         if (!number) {
             continue;
         }
-        const auto file = textIn(block, {"inserted", "image", "filename"});
-        if (!file || !file->starts_with('/')) {
-            return fail(ErrorCode::HostFailure, "the emulator says that it writes to \"" +
-                                                    escapeUntrusted(file.value_or(""), 200) + "\", which is no file");
+        const auto file = fileOf(textIn(block, {"inserted", "node-name"}).value_or(""), nodes);
+        if (!file) {
+            return fail(ErrorCode::HostFailure,
+                        "the emulator does not say which file disk " + std::to_string(*number) + " is written to");
         }
         (*number == 0 ? layers.system : layers.home) = *file;
     }

@@ -14,8 +14,9 @@ namespace bulkhead::hypervisor {
 /// carry or that is not absolute, and for no layer at all.
 Result<std::string> layerSwitchXml(const core::Machines::NewLayers& layers);
 
-/// The files under vda and vdb in the answer to "query-block" (its "return", as text). HostFailure for an answer that
-/// says something else than files.
-Result<core::Machines::NewLayers> activeLayersIn(std::string_view queryBlock);
+/// The files under vda and vdb, from the answers to "query-block" and "query-named-block-nodes" (their "return", as
+/// text). The name of a disk's image in the first is of no use: for a chain that is not as its headers say it is a
+/// description of all of it, cut off where it gets long. HostFailure for answers that say something else than files.
+Result<core::Machines::NewLayers> activeLayersIn(std::string_view queryBlock, std::string_view queryNodes);
 
 } // namespace bulkhead::hypervisor

@@ -223,7 +223,9 @@ Result<core::Machines::NewLayers> LibvirtMachines::activeLayers(const InstanceId
             return fail(domain.error());
         }
         const auto blocks = monitor(domain->get(), "query-block", Json::object());
-        return blocks ? activeLayersIn(blocks->dump()) : fail(blocks.error());
+        const auto nodes = monitor(domain->get(), "query-named-block-nodes", {{"flat", true}});
+        return blocks && nodes ? activeLayersIn(blocks->dump(), nodes->dump())
+                               : fail(!blocks ? blocks.error() : nodes.error());
     });
 }
 

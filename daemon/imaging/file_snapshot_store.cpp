@@ -5,8 +5,6 @@
 #include "base/scope_guard.hpp"
 #include "imaging/overlays.hpp"
 #include "imaging/template_manifest.hpp"
-#include "memory/memory_image.hpp"
-#include "memory/packed_delta.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -307,17 +305,14 @@ Status FileSnapshotStore::settle(const InstanceId& instance, const std::optional
 }
 
 Status FileSnapshotStore::update(const core::SnapshotRecord& record) {
-    const std::lock_guard lock(m_manifests);
-    auto manifest = m_nodes.manifest(record.id);
-    if (!manifest) {
-        return fail(manifest.error());
-    }
-    manifest->record.parent = record.parent; // nodes between them may go
-    manifest->record.phase = record.phase;
-    manifest->record.label = record.label;
-    manifest->record.isPinned = record.isPinned;
-    manifest->record.suspect = record.suspect;
-    return m_nodes.replaceManifest(*manifest);
+    return m_nodes.change(record.id, [&](SnapshotManifest& manifest) {
+        core::SnapshotRecord& stored = manifest.record;
+        stored.parent = record.parent; // nodes between them may go
+        stored.phase = record.phase;
+        stored.label = record.label;
+        stored.isPinned = record.isPinned;
+        stored.suspect = record.suspect;
+    });
 }
 
 Status FileSnapshotStore::checkUnused(const SnapshotId& id) {
@@ -383,41 +378,10 @@ Status FileSnapshotStore::remove(const SnapshotId& id) {
                                .and_then([&] { return renamePath(folder, going); })
                                .and_then([&] { return syncPath(m_layout.snapshots()); })
                                .and_then([&] { return removeTree(going); });
-    removeUnusedImages();
+    if (const auto used = filesInUse()) {
+        m_images.removeUnused(*used);
+    }
     return removed;
-}
-
-/// Memory images that no node has, none came from, and no emulator maps. In doubt all stay.
-void FileSnapshotStore::removeUnusedImages() {
-    const std::lock_guard lock(m_images);
-    auto wanted = filesInUse();
-    const auto ids = onDisk();
-    const auto names = listFolder(m_layout.memoryImages());
-    if (!wanted || !ids || !names) {
-        return;
-    }
-    for (const SnapshotId& id : *ids) {
-        // One that is not finished may come from any.
-        const auto node = m_nodes.manifest(id);
-        if (!node) {
-            return;
-        }
-        if (!node->memoryImage.empty()) {
-            wanted->push_back(memory::imagePath(m_layout.memoryImages(), node->memoryImage));
-        }
-        if (node->record.memory && node->record.memory->parent) {
-            wanted->push_back(node->record.memory->parent->file);
-        }
-    }
-    for (const std::string& name : *names) {
-        const std::filesystem::path image = m_layout.memoryImages() / name;
-        if (image.extension() != ".ram" || std::find(wanted->begin(), wanted->end(), image) != wanted->end()) {
-            continue;
-        }
-        if (auto removed = memory::removeImage(image); !removed) {
-            log::warning("a memory image cannot be removed", {{"ERROR", removed.error().message}});
-        }
-    }
 }
 
 Result<std::vector<core::SnapshotRecord>> FileSnapshotStore::all() {
@@ -519,102 +483,6 @@ Result<std::vector<std::filesystem::path>> FileSnapshotStore::filesInUse() {
     std::sort(files.begin(), files.end());
     files.erase(std::unique(files.begin(), files.end()), files.end());
     return files;
-}
-
-Status FileSnapshotStore::keepImages(const std::vector<std::filesystem::path>& needed) {
-    const std::lock_guard lock(m_images);
-    const auto names = listFolder(m_layout.memoryImages());
-    if (!names) {
-        return fail(names.error());
-    }
-    Status first;
-    for (const std::string& name : *names) {
-        // The list of an image's chunks stays with the image.
-        const auto image = (m_layout.memoryImages() / name).replace_extension(".ram");
-        if (std::find(needed.begin(), needed.end(), image) != needed.end()) {
-            continue;
-        }
-        if (auto removed = removeTree(m_layout.memoryImages() / name); !removed && first) {
-            first = removed;
-        }
-    }
-    return first;
-}
-
-Result<core::MemoryImageRef> FileSnapshotStore::compose(const SnapshotManifest& manifest) const {
-    const core::SnapshotMemory& stored = *manifest.record.memory;
-    memory::ComposeSpec spec;
-    spec.ram = stored.machine.memory;
-    spec.folder = m_layout.memoryImages();
-    spec.access = m_layout.sharedFile();
-    Bytes needs = 0;
-    std::string parent(memory::zeroParent());
-    if (stored.parent) {
-        if (const auto missing = SnapshotNodes::findMissing(*stored.parent, spec.ram)) {
-            return fail(ErrorCode::HostFailure, missing->file.string() + ": " + missing->why);
-        }
-        spec.parent = stored.parent->file;
-        spec.parentDigest = stored.parent->digest;
-        parent = stored.parent->digest;
-        const auto facts = factsOf(stored.parent->file);
-        needs += facts ? facts->allocated : 0;
-    }
-    const auto part = manifest.parts.find(std::string(kDeltaPart));
-    if (part == manifest.parts.end()) {
-        return fail(ErrorCode::HostFailure, "the manifest of snapshot " + manifest.record.id.text() + " has no memory");
-    }
-    const std::filesystem::path delta = m_layout.snapshot(manifest.record.id) / kDeltaPart;
-    if (const auto damage = SnapshotNodes::findDamage(delta, part->second)) {
-        return fail(ErrorCode::HostFailure, damage->file.string() + ": " + damage->why);
-    }
-    needs = std::min(needs + part->second.size, spec.ram);
-    if (auto room = checkSpace(m_space, m_layout.state(), needs, "making a memory image"); !room) {
-        return fail(room.error());
-    }
-    spec.deltas.push_back({delta, parent});
-    const auto image = memory::composeImage(spec);
-    if (!image) {
-        return fail(image.error());
-    }
-    return core::MemoryImageRef{image->file, image->digest};
-}
-
-Result<core::MemoryImageRef> FileSnapshotStore::memoryImage(const core::SnapshotRecord& record) {
-    if (!record.memory) {
-        return fail(ErrorCode::InvalidArgument, "snapshot " + record.id.text() + " has no memory");
-    }
-    if (auto ready = m_layout.prepare(); !ready) {
-        return fail(ready.error());
-    }
-    const std::lock_guard lock(m_images);
-    auto manifest = m_nodes.manifest(record.id);
-    if (!manifest) {
-        return fail(manifest.error());
-    }
-    if (!manifest->record.memory) {
-        return fail(ErrorCode::HostFailure, "the manifest of snapshot " + record.id.text() + " knows of no memory");
-    }
-    if (!manifest->memoryImage.empty()) {
-        core::MemoryImageRef made{memory::imagePath(m_layout.memoryImages(), manifest->memoryImage),
-                                  manifest->memoryImage};
-        if (!SnapshotNodes::findMissing(made, record.memory->machine.memory)) {
-            return made;
-        }
-    }
-    auto image = compose(*manifest);
-    if (!image) {
-        return image;
-    }
-    const std::lock_guard noting(m_manifests);
-    manifest = m_nodes.manifest(record.id); // what may change of it may have changed
-    if (!manifest) {
-        return fail(manifest.error());
-    }
-    manifest->memoryImage = image->digest;
-    if (auto noted = m_nodes.replaceManifest(*manifest); !noted) {
-        return fail(noted.error());
-    }
-    return image;
 }
 
 } // namespace bulkhead::imaging

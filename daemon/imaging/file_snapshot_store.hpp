@@ -5,9 +5,9 @@
 #include "imaging/disk_space.hpp"
 #include "imaging/image_layout.hpp"
 #include "imaging/layer_files.hpp"
+#include "imaging/snapshot_images.hpp"
 #include "imaging/snapshot_nodes.hpp"
 
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,7 +38,8 @@ public:
         : m_layout(std::move(layout))
         , m_layers(m_layout)
         , m_nodes(m_layout)
-        , m_space(std::move(space)) {}
+        , m_space(std::move(space))
+        , m_images(m_layout, m_nodes, m_space) {}
 
     Result<core::SnapshotFiles> begin(const SnapshotId& id, const core::SnapshotSource& source) override;
     Status commit(const core::SnapshotFiles& files, const core::SnapshotSource& source) override;
@@ -58,8 +59,10 @@ public:
     Status settle(const InstanceId& instance, const std::optional<DomainId>& keptHome,
                   const core::Machines::NewLayers& active) override;
 
-    Result<core::MemoryImageRef> memoryImage(const core::SnapshotRecord& record) override;
-    Status keepImages(const std::vector<std::filesystem::path>& needed) override;
+    Result<core::MemoryImageRef> memoryImage(const core::SnapshotRecord& record) override {
+        return m_images.image(record);
+    }
+    Status keepImages(const std::vector<std::filesystem::path>& needed) override { return m_images.keep(needed); }
     std::optional<core::DamagedPart> findDamage(const core::SnapshotRecord& record) override {
         return m_nodes.findDamage(record);
     }
@@ -75,15 +78,12 @@ private:
                      const core::SnapshotSource& source) const;
     Status checkUnused(const SnapshotId& id);
     void removeNewLayers(const SnapshotId& id) const;
-    void removeUnusedImages();
-    Result<core::MemoryImageRef> compose(const SnapshotManifest& manifest) const;
 
     ImageLayout m_layout;
     LayerFiles m_layers;
     SnapshotNodes m_nodes;
     SpaceProbe m_space;
-    std::mutex m_images;    ///< making and removing whole memory images
-    std::mutex m_manifests; ///< reading one and writing it back; taken last
+    SnapshotImages m_images;
 };
 
 } // namespace bulkhead::imaging

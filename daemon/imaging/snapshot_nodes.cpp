@@ -44,6 +44,16 @@ Status SnapshotNodes::replaceManifest(const SnapshotManifest& manifest) const {
                        m_layout.sealedFile(), true);
 }
 
+Status SnapshotNodes::change(const SnapshotId& id, const std::function<void(SnapshotManifest&)>& change) {
+    const std::lock_guard lock(m_changing);
+    auto found = manifest(id);
+    if (!found) {
+        return fail(found.error());
+    }
+    change(*found);
+    return replaceManifest(*found);
+}
+
 Result<ManifestPart> SnapshotNodes::seal(const std::filesystem::path& file) const {
     const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     struct stat status {};

@@ -6,6 +6,8 @@
 #include "imaging/snapshot_manifest.hpp"
 
 #include <filesystem>
+#include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +30,8 @@ public:
     [[nodiscard]] Result<SnapshotManifest> manifest(const SnapshotId& id) const;
     /// Atomically; on disk when it returns.
     [[nodiscard]] Status replaceManifest(const SnapshotManifest& manifest) const;
+    /// Reads a manifest, lets `change` at it, and replaces it. One at a time.
+    [[nodiscard]] Status change(const SnapshotId& id, const std::function<void(SnapshotManifest&)>& change);
     /// Takes a file of the node away from whoever wrote it, brings it to the disk and digests it.
     [[nodiscard]] Result<ManifestPart> seal(const std::filesystem::path& file) const;
 
@@ -53,6 +57,7 @@ private:
     [[nodiscard]] std::optional<core::DamagedPart> findMissingBelow(const core::DiskLayer& layer) const;
 
     ImageLayout m_layout;
+    std::mutex m_changing;
 };
 
 } // namespace bulkhead::imaging
