@@ -87,6 +87,9 @@ MainWindow::MainWindow(Desk& desk, QWidget* parent)
         const QString advice = adviceFor(failure);
         m_banner->setText(tr("%1: %2 %3").arg(what, sentence(failure), advice).trimmed());
     });
+    connect(&desk.verbs, &Verbs::told, this,
+            [this](const QString& note) { m_banner->setText(note, true, Banner::Kind::Information); });
+    connect(m_domainPage, &DomainPage::forked, this, &MainWindow::chooseDomain);
     connect(&desk.verbs, &Verbs::disposableStarted, this, &MainWindow::chooseDomain);
     connect(&desk.verbs, &Verbs::busyChanged, this, [this] {
         const bool isBusy = m_desk.verbs.isStartingDisposable();
@@ -293,11 +296,13 @@ void MainWindow::addDomainCommands(QList<Command>& found, int number) {
         if (isRunning) {
             found.append({tr("Stop %1").arg(name), tr("Action"), [this, path] { m_desk.verbs.stop(path); }});
         } else {
-            found.append({tr("Start %1").arg(name), tr("Action"), [this, path] {
+            const QString title = isSuspended(row.info) ? tr("Resume %1") : tr("Start %1");
+            found.append({title.arg(name), tr("Action"), [this, path] {
                               chooseDomain(path);
                               m_desk.verbs.start(path);
                           }});
         }
+        addSnapshotCommands(found, row.info);
         found.append({tr("Remove %1…").arg(name), tr("Action"), [this, path] {
                           chooseDomain(path);
                           m_domainPage->askRemove();
@@ -311,6 +316,29 @@ void MainWindow::addDomainCommands(QList<Command>& found, int number) {
         found.append({tr("%1 in %2").arg(shown(app.name, 60), name), tr("App"),
                       [this, path, id = app.id] { m_desk.apps.launch(path, id); }});
     }
+}
+
+void MainWindow::addSnapshotCommands(QList<Command>& found, const client::DomainInfo& info) {
+    const QString path = info.path;
+    const QString name = shown(info.name, 64);
+    const QString action = tr("Action");
+    if (info.state == QLatin1String("running") && info.kind != QLatin1String("disposable")) {
+        found.append({tr("Suspend %1").arg(name), action, [this, path] { m_desk.verbs.suspend(path); }});
+    }
+    if (!isSuspended(info)) {
+        found.append({tr("Take a snapshot of %1").arg(name), action, [this, path] {
+                          chooseDomain(path); // what comes of it is told there
+                          m_desk.verbs.takeSnapshot(path);
+                      }});
+    }
+    found.append({tr("Revert %1 to…").arg(name), action, [this, path] {
+                      chooseDomain(path);
+                      m_domainPage->askRevert();
+                  }});
+    found.append({tr("Fork %1…").arg(name), action, [this, path] {
+                      chooseDomain(path);
+                      m_domainPage->askFork();
+                  }});
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "client/info.hpp"
 #include "gui/search/command.hpp"
 
 #include <QMainWindow>
@@ -53,6 +54,7 @@ private:
     void pollVisible();
     [[nodiscard]] QList<Command> commands();
     void addDomainCommands(QList<Command>& found, int number);
+    void addSnapshotCommands(QList<Command>& found, const client::DomainInfo& info);
 
     Desk& m_desk;
     QStackedWidget* m_whole;

@@ -176,6 +176,9 @@ void TrayIcon::addDomain(int number) {
     }
     connect(menu->addAction(tr("Open in Bulkhead")), &QAction::triggered, this,
             [this, path] { Q_EMIT domainRequested(path); });
+    QAction* suspend = menu->addAction(tr("Suspend"));
+    suspend->setEnabled(row.task == Task::None && row.info.kind != QLatin1String("disposable"));
+    connect(suspend, &QAction::triggered, this, [this, path] { m_desk.verbs.suspend(path); });
     QAction* stop = menu->addAction(tr("Stop"));
     stop->setEnabled(row.task == Task::None);
     connect(stop, &QAction::triggered, this, [this, path] { m_desk.verbs.stop(path); });

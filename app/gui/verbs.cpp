@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/verbs.hpp"
 
+#include "client/snapshots.hpp"
 #include "gui/menu_exports.hpp"
 #include "gui/models/domain_model.hpp"
 #include "gui/models/job_model.hpp"
 #include "gui/models/template_model.hpp"
 #include "gui/wording.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace bulkhead::gui {
@@ -20,6 +22,12 @@ QString problemFrom(const client::Failure& failure) {
 bool mayBegin(Task current, Task wanted) {
     return current == Task::None ||
            (wanted == Task::ForceStopping && (current == Task::Starting || current == Task::Stopping));
+}
+
+/// What a job's result has to say for people.
+QString noteIn(const QVariantMap& result) {
+    const QString note = result.value(QStringLiteral("note")).toString();
+    return note.isEmpty() ? QString() : sentence({{}, note.toStdString()});
 }
 
 client::Failure noDaemon() {
@@ -44,13 +52,22 @@ Verbs::Verbs(client::DaemonLink& link, DomainModel& domains, JobModel& jobs, Tem
     });
 }
 
-void Verbs::act(const QString& path, Task task, const QString& title, const Begin& begin, std::function<void()> then) {
+template <class T> bool Verbs::refuseWithoutDaemon(const client::Callback<T>& done) const {
+    if (m_link.isAvailable()) {
+        return false;
+    }
+    done(tl::unexpected<client::Failure>(noDaemon()));
+    return true;
+}
+
+void Verbs::act(const QString& path, Task task, const QString& title, const Begin& begin, Then then) {
     const auto* row = m_domains.find(path);
     client::Domain* domain = m_domains.proxy(path);
     if (row == nullptr || domain == nullptr || !mayBegin(row->task, task)) {
         return;
     }
     m_domains.setProblem(path, {});
+    m_domains.setNote(path, {});
     m_domains.setTask(path, task);
     begin(*domain, [this, path, task, title, then = std::move(then)](client::Outcome<QDBusObjectPath> job) {
         if (!job) {
@@ -59,8 +76,12 @@ void Verbs::act(const QString& path, Task task, const QString& title, const Begi
         }
         m_jobs.follow(*job, title, [this, path, task, then](client::Outcome<QVariantMap> outcome) {
             endTask(path, task, outcome ? nullptr : &outcome.error());
-            if (outcome && then) {
-                then();
+            if (!outcome) {
+                return;
+            }
+            m_domains.setNote(path, noteIn(*outcome));
+            if (then) {
+                then(*outcome);
             }
         });
     });
@@ -92,10 +113,15 @@ void Verbs::withRunning(const QString& path, std::function<void()> then) {
         }
         return;
     }
+    const QString title = isSuspended(row->info) ? tr("Resuming %1") : tr("Starting %1");
     act(
-        path, Task::Starting, tr("Starting %1").arg(shown(row->info.name, 64)),
+        path, Task::Starting, title.arg(shown(row->info.name, 64)),
         [](client::Domain& domain, client::Callback<QDBusObjectPath> done) { domain.start(false, std::move(done)); },
-        std::move(then));
+        [then = std::move(then)](const QVariantMap& /*result*/) {
+            if (then) {
+                then();
+            }
+        });
 }
 
 void Verbs::stop(const QString& path) {
@@ -116,15 +142,102 @@ void Verbs::forceStop(const QString& path) {
     }
 }
 
+void Verbs::takeSnapshot(const QString& path) {
+    if (const auto* row = m_domains.find(path)) {
+        act(
+            path, Task::Snapshotting, tr("Taking a snapshot of %1").arg(shown(row->info.name, 64)),
+            [](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
+                domain.snapshot({}, std::move(done));
+            },
+            [this, path](const QVariantMap& result) {
+                const QString id = result.value(QStringLiteral("snapshot")).toString();
+                m_domains.setNote(path, tr("Snapshot %1 is taken. “Revert to…” under More goes back to it.")
+                                            .arg(shown(client::shortId(id), 16)));
+            });
+    }
+}
+
+void Verbs::suspend(const QString& path) {
+    if (const auto* row = m_domains.find(path)) {
+        act(path, Task::Suspending, tr("Suspending %1").arg(shown(row->info.name, 64)),
+            [](client::Domain& domain, client::Callback<QDBusObjectPath> done) { domain.suspend(std::move(done)); });
+    }
+}
+
+void Verbs::revert(const QString& path, const QString& snapshot, const client::RevertOptions& options) {
+    const auto* row = m_domains.find(path);
+    if (row == nullptr || !m_link.isAvailable()) {
+        return;
+    }
+    act(
+        path, Task::Reverting, tr("Reverting %1").arg(shown(row->info.name, 64)),
+        [this, snapshot, options](client::Domain& /*domain*/, client::Callback<QDBusObjectPath> done) {
+            m_link.manager()->revert(snapshot, options, std::move(done));
+        },
+        [this, path, snapshot](const QVariantMap& result) {
+            const QString kept = result.value(QStringLiteral("kept")).toString();
+            QStringList said{tr("It is what it was at snapshot %1.").arg(shown(client::shortId(snapshot), 16))};
+            if (!kept.isEmpty()) {
+                said.append(tr("What was there before is snapshot %1.").arg(shown(client::shortId(kept), 16)));
+            }
+            said.append(noteIn(result));
+            m_domains.setNote(path, said.join(QLatin1Char(' ')).trimmed());
+        });
+}
+
+void Verbs::fork(const QString& path, const QString& snapshot, const QString& name, const client::ForkOptions& options,
+                 client::Callback<QString> done) {
+    const auto* row = m_domains.find(path);
+    client::Domain* domain = m_domains.proxy(path);
+    if (refuseWithoutDaemon(done) || row == nullptr || domain == nullptr || !mayBegin(row->task, Task::Forking)) {
+        return;
+    }
+    m_domains.setTask(path, Task::Forking);
+    const auto end = [this, path, done = std::move(done)](client::Outcome<QString> made) {
+        endTask(path, Task::Forking, nullptr);
+        done(std::move(made));
+    };
+    const auto follow = [this, name, end](client::Outcome<QDBusObjectPath> job) {
+        if (!job) {
+            end(tl::unexpected<client::Failure>(job.error()));
+            return;
+        }
+        m_jobs.follow(*job, tr("Making %1").arg(shown(name, 64)), [end](client::Outcome<QVariantMap> outcome) {
+            end(outcome.map([](const QVariantMap& result) {
+                return result.value(QStringLiteral("domain")).value<QDBusObjectPath>().path();
+            }));
+        });
+    };
+    if (snapshot.isEmpty()) {
+        domain->fork(name, options, follow);
+    } else {
+        m_link.manager()->forkSnapshot(snapshot, name, options, follow);
+    }
+}
+
+void Verbs::listSnapshots(const QString& path, client::Callback<QList<client::SnapshotInfo>> done) {
+    if (refuseWithoutDaemon(done)) {
+        return;
+    }
+    m_link.manager()->listSnapshots(
+        [path, done = std::move(done)](client::Outcome<QList<client::SnapshotInfo>> snapshots) {
+            if (snapshots) {
+                snapshots->removeIf([&](const auto& one) { return one.domain != path; });
+                std::reverse(snapshots->begin(), snapshots->end());
+            }
+            done(std::move(snapshots));
+        });
+}
+
 void Verbs::remove(const QString& path) {
     if (const auto* row = m_domains.find(path)) {
-        const bool force = row->info.state != QLatin1String("stopped");
+        const bool force = row->info.state != QLatin1String("stopped") && !isSuspended(row->info);
         act(
             path, Task::Removing, tr("Removing %1").arg(shown(row->info.name, 64)),
             [force](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
                 domain.remove(force, std::move(done));
             },
-            [this, name = row->info.name] {
+            [this, name = row->info.name](const QVariantMap& /*result*/) {
                 const QString problem = canBeInMenu(name) ? takeOutOfMenu(name) : QString();
                 if (!problem.isEmpty()) {
                     Q_EMIT failed(tr("Take the apps of %1 out of the desktop's menu").arg(shown(name, 64)),
@@ -132,14 +245,6 @@ void Verbs::remove(const QString& path) {
                 }
             });
     }
-}
-
-template <class T> bool Verbs::refuseWithoutDaemon(const client::Callback<T>& done) const {
-    if (m_link.isAvailable()) {
-        return false;
-    }
-    done(tl::unexpected<client::Failure>(noDaemon()));
-    return true;
 }
 
 void Verbs::create(const QString& name, const client::CreateOptions& options, client::Callback<QString> done) {
@@ -190,6 +295,9 @@ void Verbs::startDisposable() {
         m_jobs.follow(*job, tr("Starting a disposable"), [this, end](client::Outcome<QVariantMap> outcome) {
             end(outcome ? nullptr : &outcome.error());
             if (outcome) {
+                if (const QString note = noteIn(*outcome); !note.isEmpty()) {
+                    Q_EMIT told(tr("The disposable has started. %1").arg(note));
+                }
                 Q_EMIT disposableStarted(outcome->value(QStringLiteral("domain")).value<QDBusObjectPath>().path());
             }
         });

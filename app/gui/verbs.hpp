@@ -32,6 +32,16 @@ public:
     void withRunning(const QString& path, std::function<void()> then);
     void stop(const QString& path);
     void forceStop(const QString& path);
+    /// With the memory when it runs.
+    void takeSnapshot(const QString& path);
+    void suspend(const QString& path);
+    void revert(const QString& path, const QString& snapshot, const client::RevertOptions& options);
+    /// A new domain that begins at that snapshot of `path`; an empty `snapshot`: as it is now. `done` gets its path, or
+    /// what is wrong; that is not told anywhere else.
+    void fork(const QString& path, const QString& snapshot, const QString& name, const client::ForkOptions& options,
+              client::Callback<QString> done);
+    /// Of the domain `path`, the newest first.
+    void listSnapshots(const QString& path, client::Callback<QList<client::SnapshotInfo>> done);
     /// Deletes the domain with its home; powers it off first when it runs.
     void remove(const QString& path);
     void create(const QString& name, const client::CreateOptions& options, client::Callback<QString> done);
@@ -50,13 +60,15 @@ Q_SIGNALS:
     void disposableStarted(const QString& path);
     /// `what` was tried: "Start a disposable".
     void failed(const QString& what, const client::Failure& failure);
+    /// Something that has come of a verb and is to be told, safe to show; what is about a row is its note instead.
+    void told(const QString& note);
     /// isStartingDisposable() or isExamining().
     void busyChanged();
 
 private:
     using Begin = std::function<void(client::Domain&, client::Callback<QDBusObjectPath>)>;
-    void act(const QString& path, Task task, const QString& title, const Begin& begin,
-             std::function<void()> then = nullptr);
+    using Then = std::function<void(const QVariantMap& result)>;
+    void act(const QString& path, Task task, const QString& title, const Begin& begin, Then then = nullptr);
     void endTask(const QString& path, Task task, const client::Failure* failure);
     template <class T> bool refuseWithoutDaemon(const client::Callback<T>& done) const;
 

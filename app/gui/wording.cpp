@@ -4,6 +4,7 @@
 #include "client/terminal_text.hpp"
 
 #include <QCoreApplication>
+#include <QDateTime>
 #include <QLocale>
 #include <QRegularExpression>
 
@@ -63,6 +64,32 @@ QString kindInWords(const QString& kind) {
         return tr("standalone domain");
     }
     return shown(kind, 32);
+}
+
+QString timeInWords(std::int64_t secondsSinceEpoch) {
+    return QLocale().toString(QDateTime::fromSecsSinceEpoch(secondsSinceEpoch), QLocale::ShortFormat);
+}
+
+QString snapshotKindInWords(const client::SnapshotInfo& snapshot) {
+    return snapshot.isFull()                        ? tr("Disks and memory")
+           : snapshot.kind == QLatin1String("disk") ? tr("Disks only")
+                                                    : shown(snapshot.kind, 32);
+}
+
+QString reasonInWords(const QString& reason) {
+    static const std::array<std::pair<QLatin1String, const char*>, 6> kWords{
+        {{QLatin1String("manual"), QT_TRANSLATE_NOOP("wording", "Taken by hand")},
+         {QLatin1String("before-revert"), QT_TRANSLATE_NOOP("wording", "Before a revert")},
+         {QLatin1String("before-upgrade"), QT_TRANSLATE_NOOP("wording", "Before an upgrade")},
+         {QLatin1String("on-stop"), QT_TRANSLATE_NOOP("wording", "When it stopped")},
+         {QLatin1String("suspend"), QT_TRANSLATE_NOOP("wording", "When it was suspended")},
+         {QLatin1String("fork"), QT_TRANSLATE_NOOP("wording", "For a fork")}}};
+    for (const auto& [word, text] : kWords) {
+        if (reason == word) {
+            return tr(text);
+        }
+    }
+    return shown(reason, 80);
 }
 
 QString adviceFor(const client::Failure& failure) {

@@ -20,6 +20,12 @@ QString shown(const std::string& foreign, qsizetype longest = 400);
 QString stateInWords(const QString& state);
 /// "app domain", "disposable", "standalone domain".
 QString kindInWords(const QString& kind);
+/// "28 Nov 2026 15:04", as the desktop writes it.
+QString timeInWords(std::int64_t secondsSinceEpoch);
+/// "Disks and memory", "Disks only".
+QString snapshotKindInWords(const client::SnapshotInfo& snapshot);
+/// Why it was taken: the product's own words in plain ones, a user's as they are.
+QString reasonInWords(const QString& reason);
 /// What a person can do about it; empty when the message says all there is.
 QString adviceFor(const client::Failure& failure);
 /// The message with a capital and a dot, as it stands in a banner.

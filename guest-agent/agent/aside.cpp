@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/epoll.h>
@@ -22,6 +23,7 @@ Aside::Aside(EventLoop& loop, const std::function<int()>& work, std::function<vo
     m_result = UniqueFd(ends[0]);
     const UniqueFd writer(ends[1]);
     if (pid == 0) {
+        std::signal(SIGPIPE, SIG_IGN); // whoever asked may be gone
         // Programs must not wait for the ends of their pipes because of a process that hangs.
         constexpr int kResult = STDERR_FILENO + 1;
         ::dup2(writer.get(), kResult);

@@ -8,7 +8,7 @@ int writeDisks();
 /// As writeDisks(), and then has both stand still: whoever writes to them waits until thawDisks(). All or none. 0 or an
 /// errno. May hang for as long as somebody's write does.
 int freezeDisks();
-/// Does not wait. What does not stand still stays as it is.
+/// What does not stand still stays as it is. Waits where one is just about to come to a stand.
 void thawDisks();
 
 } // namespace bulkhead::agent

@@ -44,6 +44,9 @@ void Picture::onSettled(int why) {
     }
     if (why != 0) {
         leave();
+        if (why == EIO && !m_ofMemory) {
+            release(); // killed, and perhaps halfway
+        }
     } else if (m_ofMemory) {
         enter(Stage::Pictured, m_limits.pictured);
     } else {
@@ -72,8 +75,25 @@ void Picture::enter(Stage stage, std::chrono::milliseconds limit) {
     });
 }
 
+/// Whoever is still about to have them stand still may have done so with one of them, and wait for a program that waits
+/// for that one. Also aside: the other one may be busy.
+void Picture::release() {
+    if (!m_releasing) {
+        m_releasing = std::make_unique<Aside>(
+            m_loop,
+            [this] {
+                m_system.releaseDisks();
+                return 0;
+            },
+            [this](int) { m_releasing.reset(); });
+    }
+}
+
 void Picture::leave() {
     m_loop.cancel(std::exchange(m_timer, 0));
+    if (m_stage == Stage::Settling && m_settling && !m_ofMemory) {
+        release();
+    }
     m_stage = Stage::None;
     m_session = nullptr;
 }

@@ -58,6 +58,7 @@ private:
     void onLate();
     void enter(Stage stage, std::chrono::milliseconds limit);
     void leave();
+    void release();
     void answer(int why);
 
     EventLoop& m_loop;
@@ -67,7 +68,8 @@ private:
     bool m_ofMemory = true;
     const protocol::Session* m_session = nullptr; ///< in which it was asked for; never looked into
     std::function<void(int)> m_done;
-    std::unique_ptr<Aside> m_settling; ///< may go on when nobody waits for it any more
+    std::unique_ptr<Aside> m_settling;  ///< may go on when nobody waits for it any more
+    std::unique_ptr<Aside> m_releasing; ///< while that goes on
     EventLoop::TimerId m_timer = 0;
 };
 

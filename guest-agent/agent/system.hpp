@@ -29,7 +29,7 @@ public:
     /// releaseDisks(): all or none. Called in a process of its own, since it may hang in the kernel for long. 0 or an
     /// errno.
     virtual int settleDisks(bool standStill) = 0;
-    /// File systems go on. Does not wait; nothing when they do not stand still.
+    /// File systems go on; nothing when they do not stand still. Also called in a process of its own.
     virtual void releaseDisks() = 0;
     /// What the machine calls itself, see protocol::isHostname(). 0 or an errno.
     virtual int setHostname(const std::string& name) = 0;

@@ -4,6 +4,7 @@
 #include "client/domain_name.hpp"
 #include "gui/desk.hpp"
 #include "gui/widgets/banner.hpp"
+#include "gui/widgets/form_parts.hpp"
 #include "gui/widgets/label_picker.hpp"
 #include "gui/wording.hpp"
 
@@ -20,22 +21,6 @@ namespace bulkhead::gui {
 namespace {
 
 constexpr int kLargestHomeGiB = 4096;
-
-/// A caption that moves the focus to its field by its letter.
-QLabel* caption(const QString& text, QWidget* field) {
-    auto* label = new QLabel(text);
-    label->setBuddy(field);
-    label->setMinimumWidth(label->sizeHint().width() + 4); // the underlined letter is not counted in
-    return label;
-}
-
-QLayout* withHint(QWidget* field, QWidget* hint) {
-    auto* column = new QVBoxLayout;
-    column->setSpacing(4);
-    column->addWidget(field);
-    column->addWidget(hint);
-    return column;
-}
 
 } // namespace
 

@@ -37,11 +37,15 @@ bool isAwaited(const DomainModel::Row& row) {
     case Task::None:
         return false;
     case Task::Starting:
-        return row.info.state == QLatin1String("stopped");
+        return row.info.state == QLatin1String("stopped") || isSuspended(row.info);
     case Task::Stopping:
     case Task::ForceStopping:
+    case Task::Suspending:
         return isRunning(row.info);
     case Task::Removing:
+    case Task::Snapshotting:
+    case Task::Reverting:
+    case Task::Forking:
         return true;
     }
     return false;
@@ -58,6 +62,14 @@ QString taskInWords(Task task) {
         return DomainModel::tr("Stopping…");
     case Task::Removing:
         return DomainModel::tr("Removing…");
+    case Task::Snapshotting:
+        return DomainModel::tr("Taking a snapshot…");
+    case Task::Suspending:
+        return DomainModel::tr("Suspending…");
+    case Task::Reverting:
+        return DomainModel::tr("Reverting…");
+    case Task::Forking:
+        return DomainModel::tr("Forking…");
     }
     return {};
 }
@@ -69,6 +81,10 @@ QString wordsOf(const client::DomainInfo& info) {
 }
 
 } // namespace
+
+bool isSuspended(const client::DomainInfo& info) {
+    return info.state == QLatin1String("suspended");
+}
 
 double memoryShare(const DomainModel::Row& row) {
     return row.status ? share(row.status->memoryTotal, row.status->memoryAvailable) : -1;
@@ -85,6 +101,11 @@ DomainModel::DomainModel(client::DaemonLink& link, QObject* parent)
     , m_link(link) {
     connect(&link, &client::DaemonLink::stateChanged, this, &DomainModel::onLinkChanged);
     connect(&link, &client::DaemonLink::domainsChanged, this, &DomainModel::refresh);
+    connect(&link, &client::DaemonLink::snapshotsChanged, this, [this](const QString& path) {
+        if (numberOf(path) >= 0) {
+            refresh(); // it may stand somewhere else
+        }
+    });
     connect(&link, &client::DaemonLink::domainStateChanged, this, &DomainModel::onStateChanged);
 }
 
@@ -115,6 +136,8 @@ QVariant DomainModel::data(const QModelIndex& index, int role) const {
         return isRunning(one.info);
     case IsFailedRole:
         return one.info.state == QLatin1String("failed") || !one.problem.isEmpty();
+    case IsSuspendedRole:
+        return isSuspended(one.info) && !isAwaited(one);
     case IsDisposableRole:
         return isDisposable(one.info);
     case BeginsDisposablesRole:
@@ -144,6 +167,9 @@ QString DomainModel::accessibleText(const Row& one) const {
     }
     if (!one.problem.isEmpty()) {
         parts.append(one.problem);
+    }
+    if (!one.note.isEmpty()) {
+        parts.append(one.note);
     }
     return parts.join(QLatin1Char('\n'));
 }
@@ -186,6 +212,14 @@ void DomainModel::setProblem(const QString& path, const QString& problem) {
     const int number = numberOf(path);
     if (number >= 0 && row(number).problem != problem) {
         m_rows[static_cast<std::size_t>(number)]->problem = problem;
+        changed(number);
+    }
+}
+
+void DomainModel::setNote(const QString& path, const QString& note) {
+    const int number = numberOf(path);
+    if (number >= 0 && row(number).note != note) {
+        m_rows[static_cast<std::size_t>(number)]->note = note;
         changed(number);
     }
 }

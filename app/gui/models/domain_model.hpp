@@ -16,7 +16,7 @@
 namespace bulkhead::gui {
 
 /// What this program has asked for a domain and the daemon has not finished.
-enum class Task { None, Starting, Stopping, ForceStopping, Removing };
+enum class Task { None, Starting, Stopping, ForceStopping, Removing, Snapshotting, Suspending, Reverting, Forking };
 
 /// The user's domains as the daemon describes them: app and standalone domains by name, then disposables. It follows
 /// the daemon's signals; rows keep their index objects while their domain lives, so that a selection does. State is
@@ -31,6 +31,7 @@ public:
         StateTextRole,               ///< QString, state or task in words; "restart to update", too
         IsRunningRole,               ///< bool
         IsFailedRole,                ///< bool
+        IsSuspendedRole,             ///< bool: its next start goes on where it was
         IsDisposableRole,            ///< bool
         BeginsDisposablesRole,       ///< bool: the first disposable of the list
         MemoryRole,                  ///< double, 0 to 1 used; negative: not known
@@ -42,6 +43,7 @@ public:
         std::optional<client::GuestStatus> status;
         Task task = Task::None;
         QString problem;                       ///< of the last act on it from here, for people; safe to show
+        QString note;                          ///< what came of it, when that is worth telling; safe to show
         std::unique_ptr<client::Domain> proxy; ///< made when first needed
         bool isAsking = false;                 ///< for its status
     };
@@ -63,6 +65,7 @@ public:
 
     void setTask(const QString& path, Task task);
     void setProblem(const QString& path, const QString& problem);
+    void setNote(const QString& path, const QString& note);
     /// What the daemon has just said of one domain, without listing all again.
     void learn(const QString& path, client::DomainInfo info);
     /// Asks these domains for their numbers, those that run and have answered before.
@@ -94,6 +97,8 @@ private:
     bool m_askAgain = false;
 };
 
+/// It does not run, and its next start goes on where it was.
+bool isSuspended(const client::DomainInfo& info);
 /// The used share of memory, and of the fuller disk; negative when not known.
 double memoryShare(const DomainModel::Row& row);
 double diskShare(const DomainModel::Row& row);

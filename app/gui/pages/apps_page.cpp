@@ -119,6 +119,9 @@ void AppsPage::refresh() {
         m_notice->show(tr("%1 is starting").arg(name), tr("Its apps appear here as soon as it is up."));
     } else if (state == QLatin1String("stopping")) {
         m_notice->show(tr("%1 is stopping").arg(name), tr("Its programs are asked to end."));
+    } else if (isSuspended(row->info)) {
+        m_notice->show(tr("%1 is suspended").arg(name),
+                       tr("Resume it: its programs and windows go on where they were."), {}, tr("Resume it"));
     } else {
         m_notice->show(tr("%1 does not run").arg(name), tr("Start it to see and open its apps."), {}, tr("Start it"));
     }

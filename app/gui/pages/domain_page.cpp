@@ -3,6 +3,8 @@
 
 #include "gui/desk.hpp"
 #include "gui/dialogs/confirm_dialog.hpp"
+#include "gui/dialogs/fork_dialog.hpp"
+#include "gui/dialogs/revert_dialog.hpp"
 #include "gui/menu_exports.hpp"
 #include "gui/pages/apps_page.hpp"
 #include "gui/pages/settings_page.hpp"
@@ -50,15 +52,7 @@ DomainPage::DomainPage(Desk& desk, QWidget* parent)
     m_more->setFocusPolicy(Qt::StrongFocus);
     makeRoomy(m_more);
     m_more->setAccessibleName(tr("More to do with this domain"));
-    auto* menu = new QMenu(m_more);
-    m_inMenu = menu->addAction(tr("Show its apps in the desktop's &menu"));
-    m_inMenu->setCheckable(true);
-    menu->addSeparator();
-    connect(menu, &QMenu::aboutToShow, this, &DomainPage::refreshInMenu);
-    connect(m_inMenu, &QAction::triggered, this, &DomainPage::changeInMenu);
-    m_forceStop = menu->addAction(tr("&Force stop…"));
-    m_remove = menu->addAction(tr("&Remove…"));
-    m_more->setMenu(menu);
+    m_more->setMenu(makeMenu());
 
     auto* words = new QVBoxLayout;
     words->setSpacing(2);
@@ -99,14 +93,38 @@ DomainPage::DomainPage(Desk& desk, QWidget* parent)
     layout->addWidget(m_pages, 1);
 
     connect(m_main, &QPushButton::clicked, this, &DomainPage::onMainButton);
-    connect(m_forceStop, &QAction::triggered, this, &DomainPage::askForceStop);
-    connect(m_remove, &QAction::triggered, this, &DomainPage::askRemove);
-    connect(m_banner, &Banner::dismissed, this, [this] { m_desk.domains.setProblem(m_path, {}); });
+    connect(m_banner, &Banner::dismissed, this, [this] {
+        m_desk.domains.setProblem(m_path, {});
+        m_desk.domains.setNote(m_path, {});
+    });
     connect(&desk.domains, &DomainModel::domainChanged, this, [this](const QString& path) {
         if (path == m_path) {
             refresh();
         }
     });
+}
+
+QMenu* DomainPage::makeMenu() {
+    auto* menu = new QMenu(m_more);
+    m_suspend = menu->addAction(tr("S&uspend"));
+    m_snapshot = menu->addAction(tr("Take a &snapshot"));
+    m_revert = menu->addAction(tr("Re&vert to…"));
+    m_fork = menu->addAction(tr("F&ork…"));
+    menu->addSeparator();
+    m_inMenu = menu->addAction(tr("Show its apps in the desktop's &menu"));
+    m_inMenu->setCheckable(true);
+    menu->addSeparator();
+    m_forceStop = menu->addAction(tr("&Force stop…"));
+    m_remove = menu->addAction(tr("&Remove…"));
+    connect(menu, &QMenu::aboutToShow, this, &DomainPage::refreshInMenu);
+    connect(m_suspend, &QAction::triggered, this, [this] { m_desk.verbs.suspend(m_path); });
+    connect(m_snapshot, &QAction::triggered, this, [this] { m_desk.verbs.takeSnapshot(m_path); });
+    connect(m_revert, &QAction::triggered, this, &DomainPage::askRevert);
+    connect(m_fork, &QAction::triggered, this, &DomainPage::askFork);
+    connect(m_inMenu, &QAction::triggered, this, &DomainPage::changeInMenu);
+    connect(m_forceStop, &QAction::triggered, this, &DomainPage::askForceStop);
+    connect(m_remove, &QAction::triggered, this, &DomainPage::askRemove);
+    return menu;
 }
 
 void DomainPage::setDomain(const QString& path) {
@@ -165,7 +183,10 @@ void DomainPage::refresh() {
     m_chip->setPixmap(widgets::chipPixmap(label, widgets::themeOf(palette()), font(), devicePixelRatioF()));
     m_chip->setAccessibleName(tr("Label %1").arg(shown(row->info.label, 32)));
     m_chip->setToolTip(m_chip->accessibleName());
-    m_banner->setText(problemText(), row->info.reason.isEmpty());
+    // What went wrong stands before what is only worth knowing.
+    const QString problem = problemText();
+    m_banner->setText(problem.isEmpty() ? row->note : problem, row->info.reason.isEmpty(),
+                      problem.isEmpty() ? Banner::Kind::Information : Banner::Kind::Warning);
     refreshVerbs();
 }
 
@@ -178,6 +199,7 @@ void DomainPage::refreshVerbs() {
         text = is(row.info, "running")    ? tr("Stop")
                : is(row.info, "starting") ? tr("Starting…")
                : is(row.info, "stopping") ? tr("Stopping…")
+               : isSuspended(row.info)    ? tr("Resume")
                                           : tr("Start");
         break;
     case Task::Starting:
@@ -190,12 +212,25 @@ void DomainPage::refreshVerbs() {
     case Task::Removing:
         text = tr("Removing…");
         break;
+    case Task::Suspending:
+        text = tr("Suspending…");
+        break;
+    case Task::Snapshotting:
+    case Task::Reverting:
+    case Task::Forking: // the line above says so; the button would have to grow
+        text = is(row.info, "running") ? tr("Stop") : isSuspended(row.info) ? tr("Resume") : tr("Start");
+        break;
     }
     m_main->setText(text);
     m_main->setEnabled(!isBusy);
     m_main->setAccessibleName(tr("%1 %2").arg(text, shown(row.info.name, 64)));
-    m_forceStop->setEnabled(!is(row.info, "stopped") && !is(row.info, "failed") && row.task != Task::ForceStopping &&
-                            row.task != Task::Removing);
+    const bool isOn = !is(row.info, "stopped") && !is(row.info, "failed") && !isSuspended(row.info);
+    // A disposable is not kept.
+    m_suspend->setEnabled(!isBusy && is(row.info, "running") && row.info.kind != QLatin1String("disposable"));
+    m_snapshot->setEnabled(!isBusy && !isSuspended(row.info));
+    m_revert->setEnabled(!isBusy);
+    m_fork->setEnabled(!isBusy);
+    m_forceStop->setEnabled(isOn && row.task != Task::ForceStopping && row.task != Task::Removing);
     m_remove->setEnabled(row.task == Task::None);
 }
 
@@ -252,13 +287,27 @@ void DomainPage::askRemove() {
     QString effect = row->info.kind == QLatin1String("disposable")
                          ? tr("Everything in it is lost.")
                          : tr("Its home and its definition are deleted. This cannot be undone.");
-    if (!is(row->info, "stopped") && !is(row->info, "failed")) {
+    if (!is(row->info, "stopped") && !is(row->info, "failed") && !isSuspended(row->info)) {
         effect.prepend(tr("It is powered off first; its programs get no chance to save. "));
     }
     auto* dialog =
         new ConfirmDialog(tr("Remove %1?").arg(name), effect, tr("Delete %1 and its files").arg(name), window());
     connect(dialog, &QDialog::accepted, this, [this, path = m_path] { m_desk.verbs.remove(path); });
     dialog->open();
+}
+
+void DomainPage::askRevert() {
+    if (m_desk.domains.find(m_path) != nullptr && m_desk.link.isAvailable()) {
+        (new RevertDialog(m_desk, m_path, window()))->open();
+    }
+}
+
+void DomainPage::askFork() {
+    if (m_desk.domains.find(m_path) != nullptr && m_desk.link.isAvailable()) {
+        auto* dialog = new ForkDialog(m_desk, m_path, window());
+        connect(dialog, &ForkDialog::created, this, &DomainPage::forked);
+        dialog->open();
+    }
 }
 
 } // namespace bulkhead::gui

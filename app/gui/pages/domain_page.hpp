@@ -6,6 +6,7 @@
 #include <QWidget>
 
 class QAction;
+class QMenu;
 class QPushButton;
 class QStackedWidget;
 class QTabBar;
@@ -33,6 +34,12 @@ public:
     /// Ask first, then do.
     void askForceStop();
     void askRemove();
+    void askRevert();
+    void askFork();
+
+Q_SIGNALS:
+    /// There is a new domain, which the user will want to see.
+    void forked(const QString& path);
 
 private:
     void refreshInMenu();
@@ -40,6 +47,7 @@ private:
     void refresh();
     void refreshVerbs();
     void onMainButton();
+    QMenu* makeMenu();
     [[nodiscard]] QString problemText() const;
 
     Desk& m_desk;
@@ -49,6 +57,10 @@ private:
     ElidedLabel* m_state;
     QPushButton* m_main;
     QToolButton* m_more;
+    QAction* m_snapshot;
+    QAction* m_revert;
+    QAction* m_fork;
+    QAction* m_suspend;
     QAction* m_inMenu;
     QAction* m_forceStop;
     QAction* m_remove;

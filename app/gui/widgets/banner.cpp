@@ -10,12 +10,9 @@ namespace bulkhead::gui {
 
 Banner::Banner(QWidget* parent)
     : QFrame(parent)
+    , m_icon(new QLabel)
     , m_text(new TextLabel(TextLabel::Look::Body))
     , m_dismiss(new QToolButton) {
-    auto* icon = new QLabel;
-    const int side = style()->pixelMetric(QStyle::PM_SmallIconSize);
-    icon->setPixmap(style()->standardIcon(QStyle::SP_MessageBoxWarning).pixmap(side, side));
-    icon->setAccessibleName(tr("Warning"));
     m_text->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
     m_dismiss->setIcon(style()->standardIcon(QStyle::SP_TitleBarCloseButton));
     m_dismiss->setAutoRaise(true);
@@ -24,7 +21,7 @@ Banner::Banner(QWidget* parent)
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(14, 10, 10, 10);
     layout->setSpacing(10);
-    layout->addWidget(icon, 0, Qt::AlignTop);
+    layout->addWidget(m_icon, 0, Qt::AlignTop);
     layout->addWidget(m_text, 1);
     layout->addWidget(m_dismiss, 0, Qt::AlignTop);
     connect(m_dismiss, &QToolButton::clicked, this, &Banner::dismissed);
@@ -32,7 +29,13 @@ Banner::Banner(QWidget* parent)
     hide();
 }
 
-void Banner::setText(const QString& text, bool canDismiss) {
+void Banner::setText(const QString& text, bool canDismiss, Kind kind) {
+    const bool isWarning = kind == Kind::Warning;
+    const int side = style()->pixelMetric(QStyle::PM_SmallIconSize);
+    m_icon->setPixmap(style()
+                          ->standardIcon(isWarning ? QStyle::SP_MessageBoxWarning : QStyle::SP_MessageBoxInformation)
+                          .pixmap(side, side));
+    m_icon->setAccessibleName(isWarning ? tr("Warning") : tr("Note"));
     m_text->setText(text);
     m_text->setAccessibleName(text);
     setAccessibleDescription(text);

@@ -7,6 +7,7 @@
 
 #include <QApplication>
 #include <QPainter>
+#include <QPainterPath>
 
 #include <algorithm>
 
@@ -68,6 +69,17 @@ void paintBar(QPainter& painter, const QRect& where, const QString& caption, dou
     track.setWidth(std::max<qreal>(kBarHeight, track.width() * std::clamp(share, 0.0, 1.0)));
     painter.setBrush(colours.bar);
     painter.drawRoundedRect(track, 1.5, 1.5);
+}
+
+/// A crescent: asleep.
+void paintCrescent(QPainter& painter, const QRectF& where, const QColor& colour) {
+    QPainterPath disc;
+    disc.addEllipse(where);
+    QPainterPath bite;
+    bite.addEllipse(where.translated(where.width() * 0.38, -where.height() * 0.16));
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(colour);
+    painter.drawPath(disc.subtracted(bite));
 }
 
 } // namespace
@@ -138,6 +150,12 @@ void DomainDelegate::paint(QPainter* painter, const QStyleOptionViewItem& given,
         indent = small.height() + 5;
         painter->setPen(colours.text);
     } else {
+        if (index.data(DomainModel::IsSuspendedRole).toBool()) {
+            const double side = small.ascent() * 0.86;
+            paintCrescent(*painter, QRectF(text.left() + 1, text.center().y() - side / 2 + 0.5, side, side),
+                          colours.quiet);
+            indent = small.height() + 1;
+        }
         painter->setPen(colours.quiet);
     }
     painter->drawText(text.adjusted(indent, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,

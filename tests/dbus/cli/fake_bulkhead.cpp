@@ -238,7 +238,7 @@ bulkhead::client::VariantMapList FakeManager::ListSnapshots() {
 
 QVariantMap FakeManager::SetSnapshot(const QString& id, const QVariantMap& changes) {
     m_owner.lastSnapshot = id;
-    m_owner.lastManagerOptions = changes;
+    m_owner.lastSnapshotOptions = changes;
     if (m_owner.failed(*this)) {
         return {};
     }
@@ -254,19 +254,19 @@ QVariantMap FakeManager::SetSnapshot(const QString& id, const QVariantMap& chang
 
 QDBusObjectPath FakeManager::RemoveSnapshot(const QString& id, const QVariantMap& options) {
     m_owner.lastSnapshot = id;
-    m_owner.lastManagerOptions = options;
+    m_owner.lastSnapshotOptions = options;
     return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob(m_owner.jobResult);
 }
 
 QDBusObjectPath FakeManager::Revert(const QString& id, const QVariantMap& options) {
     m_owner.lastSnapshot = id;
-    m_owner.lastManagerOptions = options;
+    m_owner.lastSnapshotOptions = options;
     return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob(m_owner.jobResult);
 }
 
 QDBusObjectPath FakeManager::ForkSnapshot(const QString& id, const QString& name, const QVariantMap& options) {
     m_owner.lastSnapshot = id;
-    m_owner.lastManagerOptions = options;
+    m_owner.lastSnapshotOptions = options;
     return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.forked(name);
 }
 

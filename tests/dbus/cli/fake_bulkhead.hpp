@@ -177,8 +177,9 @@ public:
     QVariantMap lastCreateOptions;
     bulkhead::client::VariantMapList templates;
     bulkhead::client::VariantMapList snapshots;
-    QString lastSnapshot;  ///< the id of the last call about one
-    QVariantMap jobResult; ///< of BuildTemplate, Doctor, Snapshot, Suspend, Revert and RemoveSnapshot
+    QString lastSnapshot;            ///< the id of the last call about one
+    QVariantMap lastSnapshotOptions; ///< and what was wanted of it
+    QVariantMap jobResult;           ///< of BuildTemplate, Doctor, Snapshot, Suspend, Revert and RemoveSnapshot
 
 private:
     void addObject(const QString& path, QObject* object);

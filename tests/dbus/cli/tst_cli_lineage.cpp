@@ -152,12 +152,12 @@ private slots:
         QVERIFY2(ended.out.endsWith(", and runs.\nWhat was there before is snapshot beef0000.\n"), ended.out);
         QCOMPARE(ended.err, QByteArray("bulkhead: it had to boot\n"));
         QCOMPARE(m_fake->lastSnapshot, QString(kFirst));
-        QCOMPARE(m_fake->lastManagerOptions, QVariantMap());
+        QCOMPARE(m_fake->lastSnapshotOptions, QVariantMap());
 
         m_fake->jobResult = {{"kept", ""}, {"running", false}};
         ended = call("snapshot revert work 1a2b --no-keep --disk");
         QVERIFY2(ended.out.endsWith(" Start it: bulkhead domain start work\n"), ended.out);
-        QCOMPARE(m_fake->lastManagerOptions, QVariantMap({{"keep", false}, {"disk", true}}));
+        QCOMPARE(m_fake->lastSnapshotOptions, QVariantMap({{"keep", false}, {"disk", true}}));
         const QJsonDocument json = parsed(call("snapshot revert work 1a2b --json"));
         QVERIFY(json["kept"].isNull());
         QCOMPARE(json["snapshot"].toString(), QString(kFirst));
@@ -182,7 +182,7 @@ private slots:
         QCOMPARE(ended.out, QByteArray("Domain other is created from snapshot 1a2b3c4d of work. Start it: bulkhead "
                                        "domain start other\n"));
         QCOMPARE(m_fake->lastSnapshot, QString(kFirst));
-        QCOMPARE(m_fake->lastManagerOptions, QVariantMap());
+        QCOMPARE(m_fake->lastSnapshotOptions, QVariantMap());
         QCOMPARE(parsed(call("snapshot fork work third --json"))["name"].toString(), QString("third"));
         // A domain that is called like digits is the domain.
         m_fake->lastSnapshot.clear();
@@ -201,9 +201,9 @@ private slots:
         m_fake->addSnapshot(kFirst, "work");
         QCOMPARE(call("snapshot pin 1a2b").out, QByteArray("Snapshot 1a2b3c4d is pinned.\n"));
         QCOMPARE(m_fake->lastSnapshot, QString(kFirst));
-        QCOMPARE(m_fake->lastManagerOptions, QVariantMap({{"pinned", true}}));
+        QCOMPARE(m_fake->lastSnapshotOptions, QVariantMap({{"pinned", true}}));
         QCOMPARE(call("snapshot unpin 1a2b").out, QByteArray("Snapshot 1a2b3c4d is not pinned.\n"));
-        QCOMPARE(m_fake->lastManagerOptions, QVariantMap({{"pinned", false}}));
+        QCOMPARE(m_fake->lastSnapshotOptions, QVariantMap({{"pinned", false}}));
         QCOMPARE(call({"snapshot", "label", "1a2b", "clean base"}).out,
                  QByteArray("Snapshot 1a2b3c4d is labelled \"clean base\".\n"));
         QCOMPARE(call({"snapshot", "label", "1a2b", ""}).out, QByteArray("Snapshot 1a2b3c4d has no label.\n"));
@@ -213,10 +213,10 @@ private slots:
     void remove() {
         m_fake->addSnapshot(kFirst, "work");
         QCOMPARE(call("snapshot rm 1a2b").out, QByteArray("Snapshot 1a2b3c4d is removed.\n"));
-        QCOMPARE(m_fake->lastManagerOptions, QVariantMap());
+        QCOMPARE(m_fake->lastSnapshotOptions, QVariantMap());
         QCOMPARE(call("snapshot rm 1a2b --cascade").out,
                  QByteArray("Snapshot 1a2b3c4d and all that came from it are removed.\n"));
-        QCOMPARE(m_fake->lastManagerOptions, QVariantMap({{"cascade", true}}));
+        QCOMPARE(m_fake->lastSnapshotOptions, QVariantMap({{"cascade", true}}));
         QCOMPARE(parsed(call("snapshot rm 1a2b --json"))["state"].toString(), QString("removed"));
         m_fake->failNext("org.bulkhead1.Error.WrongState", "2 others come from it", "RemoveSnapshot");
         const Ended ended = call("snapshot rm 1a2b");

@@ -9,7 +9,9 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListView>
+#include <QMenu>
 #include <QTabBar>
+#include <QToolButton>
 
 using namespace bulkhead;
 using namespace bulkhead::tests;
@@ -228,6 +230,21 @@ private slots:
         m_fixture->window->openCreateDialog();
         QTRY_VERIFY(GuiFixture::find("Create domain") != nullptr);
         QCOMPARE(nameless(*GuiFixture::find("Create domain")->window()), QStringList());
+        GuiFixture::click("Cancel");
+        QTRY_VERIFY(GuiFixture::find("Create domain") == nullptr);
+        QTRY_COMPARE(m_fixture->row("work")->task, gui::Task::None);
+        m_fixture->fake->addSnapshot("1a2b3c4d-0000-4000-8000-000000000001", "work");
+        for (const auto& [action, verb] : {std::pair("Revert to", "Revert work"), std::pair("Fork", "Create domain")}) {
+            for (QAction* one : GuiFixture::find<QToolButton>("More to do with this domain")->menu()->actions()) {
+                if (one->text().remove('&').startsWith(action)) {
+                    one->trigger();
+                }
+            }
+            QTRY_VERIFY(GuiFixture::find(verb) != nullptr);
+            QCOMPARE(nameless(*GuiFixture::find(verb)->window()), QStringList());
+            GuiFixture::click("Cancel");
+            QTRY_VERIFY(GuiFixture::find(verb) == nullptr);
+        }
     }
 
     void trayMenu_listsRunningDomainsAndTheirApps() {

@@ -65,7 +65,7 @@ class TestTrayScreens : public QObject {
         m_fixture->add("mail", "stopped", "orange");
         m_fixture->add("work", "running", "blue");
         FakeDomain& vault = m_fixture->add("vault", "failed", "black");
-        m_fixture->add("untrusted-downloads", "stopped", "yellow");
+        m_fixture->add("untrusted-downloads", "suspended", "yellow");
         m_fixture->add("disp-3fa2c81b", "running", "gray", "disposable");
         m_fixture->add("disp-91d0e6aa", "starting", "gray", "disposable");
         browser.status["home-available"] = 200'000'000ULL;
@@ -79,6 +79,61 @@ class TestTrayScreens : public QObject {
         browser.description["tags"] = QStringList{"web"};
         browser.description["restart-needed"] = true;
         browser.description["next-size"] = "large";
+    }
+
+    static QAction* more(const QString& part) {
+        for (QAction* action : GuiFixture::find<QToolButton>("More to do with this domain")->menu()->actions()) {
+            if (action->text().remove('&').contains(part)) {
+                return action;
+            }
+        }
+        return nullptr;
+    }
+
+    /// What is there of snapshots, in the domain "browser" and in one that is suspended.
+    void snapshots() {
+        QWidget* window = m_fixture->window.get();
+        m_fixture->window->chooseDomain(GuiFixture::path("untrusted-downloads"));
+        keep(window, "suspended");
+
+        m_fixture->window->chooseDomain(GuiFixture::path("browser"));
+        FakeBulkhead& fake = *m_fixture->fake;
+        fake.addSnapshot("1a2b3c4d-0000-4000-8000-000000000001", "browser",
+                         {{"kind", "disk"}, {"label", "clean, before the first login"}, {"pinned", true}});
+        fake.addSnapshot("2b3c4d5e-0000-4000-8000-000000000002", "browser",
+                         {{"created-at", 1796000000LL}, {"reason", "before-revert"}, {"size-on-disk", 734003200ULL}});
+        fake.addSnapshot("3c4d5e6f-0000-4000-8000-000000000003", "browser",
+                         {{"created-at", 1796100000LL}, {"reason", "before the plugin that a forum told of"}});
+        fake.domain("browser")->description["head"] = "2b3c4d5e-0000-4000-8000-000000000002";
+        fake.announce();
+        QTRY_VERIFY(!m_fixture->row("browser")->info.head.isEmpty());
+        fake.jobResult = {{"snapshot", "3c4d5e6f-0000-4000-8000-000000000003"}};
+        more("Take a snapshot")->trigger();
+        QTRY_VERIFY(GuiFixture::says("is taken"));
+        keep(window, "snapshot-taken");
+
+        auto* menu = GuiFixture::find<QToolButton>("More to do with this domain")->menu();
+        menu->popup({0, 0});
+        keep(menu, "more");
+        menu->hide();
+
+        more("Revert to")->trigger();
+        QTRY_VERIFY(GuiFixture::find("Revert browser") != nullptr);
+        QTRY_VERIFY(GuiFixture::find<QPushButton>("Revert browser")->isEnabled());
+        keep(GuiFixture::find("Revert browser")->window(), "revert");
+        GuiFixture::click("Cancel");
+        m_fixture->window->chooseDomain(GuiFixture::path("work"));
+        more("Revert to")->trigger();
+        QTRY_VERIFY(GuiFixture::says("has no snapshots yet"));
+        keep(GuiFixture::find("Revert work")->window(), "revert-none");
+        GuiFixture::click("Cancel");
+        m_fixture->window->chooseDomain(GuiFixture::path("browser"));
+        more("Fork")->trigger();
+        QTRY_VERIFY(GuiFixture::find<QLineEdit>("Name") != nullptr);
+        GuiFixture::find<QLineEdit>("Name")->setText("browser-trial");
+        keep(GuiFixture::find("Create domain")->window(), "fork");
+        GuiFixture::click("Cancel");
+        QTRY_VERIFY(GuiFixture::find("Create domain") == nullptr);
     }
 
 private slots:
@@ -153,6 +208,8 @@ private slots:
         QTRY_VERIFY(GuiFixture::find("Delete mail and its files") != nullptr);
         keep(GuiFixture::find("Delete mail and its files")->window(), "remove");
         GuiFixture::click("Cancel");
+
+        snapshots();
 
         gui::TrayIcon tray(*m_fixture->desk);
         QTRY_VERIFY(tray.menu().actions().size() > 5);

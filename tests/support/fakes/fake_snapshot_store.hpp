@@ -22,6 +22,7 @@ namespace bulkhead::tests {
 /// same contract suite as the store on disk.
 class FakeSnapshotStore final : public core::SnapshotStore {
 public:
+    static constexpr const char* kFolder = "/fake/snapshots"; ///< where the nodes are
     using Content = std::map<std::string, std::string>;
 
     /// `instances` must outlive this.
@@ -273,7 +274,7 @@ private:
     };
 
     std::unique_lock<std::mutex> lock() { return std::unique_lock(m_instances.m_mutex); }
-    static std::filesystem::path folderOf(const SnapshotId& id) { return "/fake/snapshots/" + id.text(); }
+    static std::filesystem::path folderOf(const SnapshotId& id) { return std::filesystem::path(kFolder) / id.text(); }
     std::filesystem::path newLayer(const std::string& disk) {
         return "/fake/layers/" + disk + "-" + std::to_string(++m_made);
     }

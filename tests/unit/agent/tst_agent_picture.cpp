@@ -63,11 +63,23 @@ public:
             ::pause();
         }
     }
-    void releaseDisks() override { ++released; }
+    void releaseDisks() override {
+        if (::getpid() == m_owner) {
+            ++released;
+        } else {
+            std::ofstream(asidePath()) << "x";
+        }
+    }
     int setHostname(const std::string&) override { return 0; }
     void powerOff(std::chrono::milliseconds) override {}
 
+    [[nodiscard]] bool wasReleasedAside() const { return std::filesystem::exists(asidePath()); }
     int released = 0;
+
+private:
+    [[nodiscard]] std::string asidePath() const { return m_folder.filePath("released").toStdString(); }
+    QTemporaryDir m_folder;
+    pid_t m_owner = ::getpid();
 };
 
 /// The child that this process has; -1: none that lives.
@@ -150,6 +162,14 @@ class TestAgentPicture : public QObject {
     Q_OBJECT
 
 private slots:
+    void cleanup() {
+        // Each test's own process is the only one for it.
+        for (pid_t pid = onlyChild(); pid > 0; pid = onlyChild()) {
+            ::kill(pid, SIGKILL);
+            ::waitpid(pid, nullptr, 0);
+        }
+    }
+
     void begins_data() {
         QTest::addColumn<bool>("ofMemory");
         QTest::addColumn<int>("outcome");
@@ -267,14 +287,18 @@ private slots:
         QFETCH(int, answer);
         HangingSystem system;
         Rig rig(system, {20ms, 20ms, kLong, kLong});
-        QCOMPARE(rig.begin(ofMemory), std::optional(answer));
+        rig.start(ofMemory);
+        const pid_t pid = onlyChild();
+        QVERIFY(pid > 0);
+        QVERIFY(rig.until([&] { return rig.answer.has_value(); }));
+        QCOMPARE(rig.answer, std::optional(answer));
         QCOMPARE(rig.picture.mayWrite(), ofMemory); // they may come to a stand any moment
         // One at a time.
         rig.start(false);
         QCOMPARE(rig.answer, std::optional(EBUSY));
         QCOMPARE(rig.picture.endsWith(rig.session()), ofMemory);
-        const pid_t pid = onlyChild();
-        QVERIFY(pid > 0);
+        // What stands still by now goes on at once.
+        QVERIFY(ofMemory || rig.until([&] { return system.wasReleasedAside(); }));
         QVERIFY(rig.until([&] { return isWaiting(pid); }));
         ::kill(pid, SIGUSR1);
         if (!ofMemory) {
@@ -284,6 +308,7 @@ private slots:
         ::waitpid(pid, nullptr, 0);
         QVERIFY(rig.until([&] { return rig.picture.mayWrite(); }));
         QCOMPARE(system.released, ofMemory ? 0 : 1);
+        QCOMPARE(system.wasReleasedAside(), !ofMemory);
     }
     void endedOrLostWhileItBegins_data() {
         QTest::addColumn<QString>("how");
@@ -298,6 +323,7 @@ private slots:
         HangingSystem system;
         Rig rig(system);
         rig.start(false);
+        const pid_t pid = onlyChild();
         if (how == "end") {
             rig.picture.end();
             QCOMPARE(rig.answer, std::optional(ECANCELED));
@@ -306,9 +332,9 @@ private slots:
         } else {
             rig.picture.forgetAnswer(rig.session());
         }
-        const pid_t pid = onlyChild();
         QVERIFY(rig.until([&] { return isWaiting(pid); }));
         QVERIFY(!rig.picture.mayWrite());
+        QVERIFY(how == "stream" || rig.until([&] { return system.wasReleasedAside(); }));
         ::kill(pid, SIGUSR1);
         ::waitpid(pid, nullptr, 0);
         if (how == "stream") {
@@ -331,6 +357,7 @@ private slots:
         ::waitpid(pid, nullptr, 0);
         QVERIFY(rig.until([&] { return rig.answer.has_value(); }));
         QCOMPARE(rig.answer, std::optional(EIO));
+        QVERIFY(rig.until([&] { return system.wasReleasedAside(); })); // it may have come halfway
     }
 
     void hostnames_data() {

@@ -198,6 +198,61 @@ private slots:
         }
     }
 
+    void reset_getsThroughWhateverTheOldSessionWasAbout_data() {
+        QTest::addColumn<std::size_t>("takenDown"); // bytes of the old host that the guest has got
+        QTest::addColumn<std::size_t>("takenUp");   // and of the guest that the old host has got
+        QTest::addColumn<bool>("isSeenLate");       // the guest sends all that it has before it reads on
+        for (const std::size_t down : {0, 1, 5, 11, 12, 13, 27, 28, 29, 75, 76, 77, 500, 40'000}) {
+            for (const std::size_t up : {0, 1, 11, 12, 13, 40'000, 900'000}) {
+                for (const bool isSeenLate : {false, true}) {
+                    QTest::addRow("%zu down, %zu up%s", down, up, isSeenLate ? ", seen late" : "")
+                        << down << up << isSeenLate;
+                }
+            }
+        }
+    }
+    void reset_getsThroughWhateverTheOldSessionWasAbout() {
+        QFETCH(std::size_t, takenDown);
+        QFETCH(std::size_t, takenUp);
+        QFETCH(bool, isSeenLate);
+        Pair pair;
+        pair.connect();
+        std::vector<StreamId> streams;
+        for (int i = 0; i < 8; ++i) {
+            streams.push_back(*pair.host.session.open());
+        }
+        pair.pump();
+        // The guest has more to send than the line and its own queue take; the host sends what looks like resets.
+        for (const StreamId id : streams) {
+            (void)pair.guest.session.write(id, Blob(kInitialWindow, std::byte{'g'}));
+        }
+        QCOMPARE(pair.guest.session.writable(streams.back()), std::size_t{0});
+        const auto fake = handshake::makeReset(someToken(9), {});
+        for (int i = 0; i < 700; ++i) {
+            (void)pair.host.session.write(streams.front(), fake);
+        }
+        QCOMPARE(pair.guest.feed(pair.host.take(takenDown), 4096), Violation::None);
+        (void)pair.guest.take(takenUp);
+
+        End next(Role::Host, 99, someToken());
+        next.session.start();
+        const Blob early = pair.guest.take(isSeenLate ? static_cast<std::size_t>(-1) : 30'000);
+        QCOMPARE(pair.guest.feed(next.take(), 4096), Violation::None);
+        QCOMPARE(pair.guest.events.resets, 1);
+        QCOMPARE(next.feed(early, 4096), Violation::None);
+        QCOMPARE(next.feed(pair.guest.take(), 4096), Violation::None);
+        QVERIFY(next.session.isReady());
+        QCOMPARE(pair.guest.feed(next.take(), 4096), Violation::None);
+        QCOMPARE(pair.guest.events.ready, 2);
+        // Nothing of the old one comes behind.
+        const auto id = next.session.open();
+        (void)pair.guest.feed(next.take(), 4096);
+        (void)pair.guest.session.write(*id, blob("new"));
+        QCOMPARE(next.feed(pair.guest.take(), 4096), Violation::None);
+        QCOMPARE(next.events.data[*id], std::string("new"));
+        QCOMPARE(pair.guest.session.violation(), Violation::None);
+    }
+
     void magicInUserData_isJustDataAndNotDelayed_data() {
         QTest::addColumn<QByteArray>("payload");
         const QByteArray magic(reinterpret_cast<const char*>(handshake::kHostMagic.data()), handshake::kMagicSize);
