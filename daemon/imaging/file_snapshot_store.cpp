@@ -286,6 +286,15 @@ Status FileSnapshotStore::settle(const InstanceId& instance, const std::optional
     if (!system || !home) {
         return fail(!system ? system.error() : home.error());
     }
+    for (const auto& [noted, real] : {std::pair(&disks->system, &*system), std::pair(&disks->home, &*home)}) {
+        const auto id =
+            *real != *noted ? SnapshotId::parse(noted->layers[1].path.parent_path().filename().native()) : std::nullopt;
+        const auto node = id ? m_nodes.manifest(*id) : Result<SnapshotManifest>(SnapshotManifest());
+        if (id && node && node->record.phase != core::SnapshotRecord::Phase::Removed) {
+            return fail(ErrorCode::WrongState, "the emulator still has the layers that are of snapshot " + id->text() +
+                                                   " by now; it must end before it writes to them");
+        }
+    }
     if (keptHome && *home != disks->home) {
         auto manifest = m_layers.homeManifest(*keptHome);
         if (!manifest) {

@@ -91,7 +91,8 @@ public:
     };
     virtual Result<InstanceDisks> disksOf(const InstanceId& instance) = 0;
     /// Makes the notes of a running instance's disks (and of the kept home) say what the emulator really writes to,
-    /// when they name an empty layer above that.
+    /// when they name an empty layer above that. WrongState when what it writes to has become a part of a snapshot: it
+    /// must not go on (it was to end with that snapshot).
     virtual Status settle(const InstanceId& instance, const std::optional<DomainId>& keptHome,
                           const Machines::NewLayers& active) = 0;
 

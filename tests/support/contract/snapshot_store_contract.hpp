@@ -364,6 +364,27 @@ inline std::vector<std::pair<std::string, SnapshotStoreClause>> snapshotStoreCon
              domain.stop();
              QCOMPARE(domain.read(0), 1);
          }},
+        {"an emulator that has ended with its snapshot does not go on in it",
+         [](SnapshotStores& stores) {
+             SampleDomain domain(stores);
+             domain.start();
+             const auto before = stores.snapshots.disksOf(*domain.instance);
+             auto node = domain.snapshot(); // but no layers were switched
+             const core::Machines::NewLayers old{before->system.layers[0].path, before->home.layers[0].path};
+             const auto noted = stores.snapshots.disksOf(*domain.instance);
+             QCOMPARE(stores.snapshots.settle(*domain.instance, domain.id, old).error().code, ErrorCode::WrongState);
+             QVERIFY(stores.snapshots.disksOf(*domain.instance)->home == noted->home);
+             QVERIFY(domain.home() == noted->home);
+             // Unless nobody will ever see the snapshot.
+             node.phase = core::SnapshotRecord::Phase::Removed;
+             QVERIFY(stores.snapshots.update(node));
+             QVERIFY(stores.snapshots.settle(*domain.instance, domain.id, old));
+             QVERIFY(domain.home() == before->home);
+             QVERIFY(stores.snapshots.remove(node.id));
+             domain.stop();
+             domain.write(0, 1);
+             QCOMPARE(domain.read(0), 1);
+         }},
         {"a home that somebody else has claimed is left alone",
          [](SnapshotStores& stores) {
              SampleDomain domain(stores);

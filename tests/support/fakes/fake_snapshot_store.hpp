@@ -226,8 +226,15 @@ public:
             if (disk->layers.size() < 2 || &layerAt(*file) != &layerAt(disk->layers[1].path)) {
                 return fail(ErrorCode::HostFailure, "the emulator writes to " + file->string());
             }
+            if (const auto node = m_nodes.find(idOf(disk->layers[1].path)); node != m_nodes.end()) {
+                const auto& record = node->second.record;
+                if (record && record->phase != core::SnapshotRecord::Phase::Removed) {
+                    return fail(ErrorCode::WrongState, "the layers are of a snapshot by now");
+                }
+            }
             disk->layers.erase(disk->layers.begin());
             disk->layers.front().path = *file;
+            layerAt(*file).isFrozen = false;
         }
         return use({instance, keptHome, 1, 0}, disks->system, disks->home);
     }
@@ -275,6 +282,9 @@ private:
 
     std::unique_lock<std::mutex> lock() { return std::unique_lock(m_instances.m_mutex); }
     static std::filesystem::path folderOf(const SnapshotId& id) { return std::filesystem::path(kFolder) / id.text(); }
+    static SnapshotId idOf(const std::filesystem::path& layer) {
+        return SnapshotId::parse(layer.parent_path().filename().native()).value_or(SnapshotId());
+    }
     std::filesystem::path newLayer(const std::string& disk) {
         return "/fake/layers/" + disk + "-" + std::to_string(++m_made);
     }
