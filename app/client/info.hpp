@@ -52,6 +52,9 @@ struct DomainInfo {
     bool updateAvailable = false;          ///< its template has a newer version: restart to update
     std::optional<std::int64_t> startedAt; ///< seconds since 1970
     std::uint32_t programs = 0;            ///< programs that run in it through us
+
+    /// It does not run, and its next start goes on where it was.
+    [[nodiscard]] bool waitsSuspended() const { return isSuspended && state == QLatin1String("suspended"); }
     bool operator==(const DomainInfo&) const = default;
 };
 

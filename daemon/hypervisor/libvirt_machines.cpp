@@ -147,9 +147,7 @@ Status LibvirtMachines::pauseAndSave(const InstanceId& id, const std::filesystem
         return fail(domain.error());
     }
     virDomain* const machine = domain->get();
-    if (virDomainSuspend(machine) < 0) {
-        return fail(lastLibvirtError(aboutInstance("pause", id)));
-    }
+    // Whatever can be done while the guest runs is done before it stands still.
     const auto set = monitor(machine, "add-fd", Json::object(), target.get());
     if (!set) {
         return fail(set.error());
@@ -157,6 +155,9 @@ Status LibvirtMachines::pauseAndSave(const InstanceId& id, const std::filesystem
     const Json number = set->value("fdset-id", Json());
     if (!number.is_number_integer()) {
         return fail(ErrorCode::HostFailure, "the emulator did not take the file for the state of its devices");
+    }
+    if (virDomainSuspend(machine) < 0) {
+        return fail(lastLibvirtError(aboutInstance("pause", id)));
     }
     // The name misleads: it works for every guest, and is the one way to the devices without the memory.
     const auto saved =
@@ -167,8 +168,8 @@ Status LibvirtMachines::pauseAndSave(const InstanceId& id, const std::filesystem
         return fail(saved.error());
     }
     struct stat status {};
-    if (::fsync(target.get()) != 0 || ::fstat(target.get(), &status) != 0) {
-        return failErrno("cannot write " + file.string(), errno);
+    if (::fstat(target.get(), &status) != 0) {
+        return failErrno("cannot read " + file.string(), errno);
     }
     return status.st_size > 0 ? Status{} : fail(ErrorCode::HostFailure, "the emulator wrote no state of its devices");
 }

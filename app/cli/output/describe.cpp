@@ -95,7 +95,7 @@ std::string domainText(const client::DomainInfo& domain) {
     const bool running = domain.startedAt.has_value();
     return keyValueText({
         {"Name", text(domain.name)},
-        {"State", stateOf(domain) + (domain.isSuspended ? " (its next start goes on where it was)" : "")},
+        {"State", stateOf(domain) + (domain.waitsSuspended() ? " (its next start goes on where it was)" : "")},
         {"Reason", text(domain.reason)},
         {"Comes from", domain.head.isEmpty() ? "" : "snapshot " + text(client::shortId(domain.head))},
         {"Kind", text(domain.kind)},

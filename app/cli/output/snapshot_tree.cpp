@@ -135,8 +135,8 @@ private:
 };
 
 std::string hereText(const DomainInfo& domain) {
-    return domain.isSuspended ? "you are here (suspended: the next start goes on from there)"
-                              : "you are here (" + client::terminalSafe(domain.state) + ")";
+    return domain.waitsSuspended() ? "you are here (suspended: the next start goes on from there)"
+                                   : "you are here (" + client::terminalSafe(domain.state) + ")";
 }
 
 std::string forkText(const Fork& fork) {

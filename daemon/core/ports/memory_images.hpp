@@ -23,8 +23,8 @@ public:
     /// For an emulator that Hypervisor::start() began with InstanceSpec::memoryImage, which therefore stands still:
     /// gives it the state of its devices and lets the guest run. Whether the guest is well only its agent can tell.
     virtual Status load(const InstanceId& id, const std::filesystem::path& devices) = 0;
-    /// Pauses the guest and writes the state of its devices to `file`, which must not exist. It stays paused, also
-    /// after an error.
+    /// Pauses the guest and writes the state of its devices to `file`, which must not exist; whoever keeps that brings
+    /// it to the disk. The guest stays paused, also after an error.
     virtual Status pauseAndSave(const InstanceId& id, const std::filesystem::path& file) = 0;
     /// Lets the emulator write to new layers from now on, all of them or none: what was active becomes the layer below.
     /// The files are there, empty, and belong to it. For a paused or a running guest. Unavailable when it cannot be

@@ -20,6 +20,12 @@ constexpr Bytes kDevicesNeed = 32 * kMiB;
 constexpr Bytes kDiskNeeds = 4 * kMiB;
 
 constexpr std::chrono::milliseconds kAskAgain{500};
+/// After so long a guest's file systems go on by themselves (agent: Picture).
+constexpr std::chrono::seconds kGuestThaws{10};
+
+std::chrono::milliseconds since(std::chrono::steady_clock::time_point begun) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begun);
+}
 
 } // namespace
 
@@ -150,7 +156,11 @@ Status SnapshotTaker::takeDisks(Plan& plan) {
     const auto begun = std::chrono::steady_clock::now();
     const auto switched = switchLayers(plan);
     const auto thawed = m_ports.links.thaw(id);
-    plan.pause = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begun);
+    plan.pause = since(begun);
+    if (switched && plan.pause >= kGuestThaws) {
+        plan.mayHaveSwitched = true;
+        return fail(ErrorCode::TimedOut, "its file systems did not stand still until the disks were taken");
+    }
     return switched ? thawed : switched;
 }
 
@@ -181,16 +191,28 @@ Status SnapshotTaker::takeAll(Plan& plan) {
         return frozen;
     }
     const auto begun = std::chrono::steady_clock::now();
+    std::chrono::milliseconds saved{0};
+    std::chrono::milliseconds read{0};
     const auto copied = m_ports.machines.pauseAndSave(id, plan.files.devices)
-                            .and_then([&] { return plan.capture->copy(); })
+                            .and_then([&] {
+                                saved = since(begun);
+                                return plan.capture->copy();
+                            })
+                            .map([&] { read = since(begun); })
                             // An emulator that ends now needs no new layers.
                             .and_then([&] { return plan.isLast ? Status{} : switchLayers(plan); });
     if (copied && plan.isLast) {
         plan.isHeld = true;
         return {};
     }
+    const auto switched = since(begun);
     const auto goesOn = letGoOn(plan);
-    plan.pause = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begun);
+    plan.pause = since(begun);
+    log::info("a guest stood still for its snapshot", {{"SNAPSHOT", plan.record.id.text()},
+                                                       {"SAVED_MS", std::to_string(saved.count())},
+                                                       {"COPIED_MS", std::to_string(read.count())},
+                                                       {"SWITCHED_MS", std::to_string(switched.count())},
+                                                       {"RESUMED_MS", std::to_string(plan.pause.count())}});
     const auto thawed = m_ports.links.thaw(id);
     return copied ? goesOn.and_then([&] { return thawed; }) : copied;
 }

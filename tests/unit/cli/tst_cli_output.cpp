@@ -62,6 +62,18 @@ client::DomainInfo failedDomain() {
     return domain;
 }
 
+client::DomainInfo suspendedDomain() {
+    client::DomainInfo domain = runningDomain();
+    domain.state = "suspended";
+    domain.isSuspended = true;
+    domain.head = "1a2b3c4d-7a1e-4b7c-9d5e-0a1b2c3d4e5f";
+    domain.startedAt.reset();
+    domain.acceleration.clear();
+    domain.transport.clear();
+    domain.templateVersion.clear();
+    return domain;
+}
+
 client::DomainInfo disposable() {
     client::DomainInfo domain = failedDomain();
     domain.name = "a-disposable";
@@ -178,6 +190,8 @@ private slots:
         compareGolden("domain_ls.json", jsonText(jsonOf(QList<client::DomainInfo>{runningDomain(), failedDomain()})));
         compareGolden("domain_ls_empty.json", jsonText(jsonOf(QList<client::DomainInfo>{})));
         compareGolden("domain_show.txt", domainText(runningDomain()));
+        compareGolden("domain_show_suspended.txt", domainText(suspendedDomain()));
+        compareGolden("domain_show_suspended.json", jsonText(jsonOf(suspendedDomain())));
         compareGolden("domain_show_failed.txt", domainText(failedDomain()));
         compareGolden("template_ls.txt", templateTable({minimalTemplate(), unbuiltTemplate()}));
         compareGolden("template_ls_empty.txt", templateTable({}));

@@ -208,6 +208,7 @@ private slots:
         QFETCH(bool, isSuspended);
         Lineage lineage{{node(1, 0), node(2, 1), node(3, 2)}, {domain("work", head)}, kNow};
         lineage.domains[0].isSuspended = isSuspended;
+        lineage.domains[0].state = isSuspended ? "suspended" : "running";
         QString left; // without the columns
         for (const QString& line : QString::fromStdString(treeText(lineage, lineage.domains[0], false)).split('\n')) {
             const qsizetype columns = line.indexOf("  full");
