@@ -262,8 +262,8 @@ int run(const Settings& settings) noexcept {
                                        .links = links,
                                        .filesInUse = [&lineage] { return lineage.filesInUse(); }},
                                       launcher, templates, jobs, {});
-    core::LifecycleService lifecycle(table, domainRepository, instanceRepository, links, launcher, monitor, lineage, jobs,
-                                     {.cleanUps = cleanUps, .linkWork = linkWork}, {});
+    core::LifecycleService lifecycle(table, domainRepository, instanceRepository, links, launcher, monitor, lineage,
+                                     jobs, {.cleanUps = cleanUps, .linkWork = linkWork}, {});
     if (settings.warmImages == "auto") {
         templates.whenInstalled([&warmImages](const std::string& name) { warmImages.makeSoon(name, {}); });
         lifecycle.whenBooted([&warmImages](const core::InstanceRecord& instance, const std::string& name) {

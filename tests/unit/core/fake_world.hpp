@@ -77,10 +77,9 @@ struct Daemon {
     RecordingEvents events;
     std::unique_ptr<core::WorkerPool> workers = std::make_unique<core::WorkerPool>(4);
     core::JobService jobs{*workers, events};
-    core::TemplateService templates{
-        {outside.definitions, outside.templates, outside.builder, outside.acceleration, outside.instances,
-         outside.snapshotRecords, events},
-        jobs};
+    core::TemplateService templates{{outside.definitions, outside.templates, outside.builder, outside.acceleration,
+                                     outside.instances, outside.snapshotRecords, events},
+                                    jobs};
     core::DomainTable table{events};
     core::LineageTable lineage{{outside.snapshotRecords, outside.snapshots, events}, table, FakeSnapshotStore::kFolder};
     core::UidLeases leases;
@@ -97,13 +96,12 @@ struct Daemon {
                                     cids,
                                     monitor,
                                     table};
-    core::WarmImageService warmImages{
-        {outside.hypervisor, outside.machines, outside.memoryCapturer, outside.images, outside.links,
-         [this] { return lineage.filesInUse(); }},
-        launcher,
-        templates,
-        jobs,
-        {.rest = std::chrono::seconds(5), .ask = std::chrono::milliseconds(1)}};
+    core::WarmImageService warmImages{{outside.hypervisor, outside.machines, outside.memoryCapturer, outside.images,
+                                       outside.links, [this] { return lineage.filesInUse(); }},
+                                      launcher,
+                                      templates,
+                                      jobs,
+                                      {.rest = std::chrono::seconds(5), .ask = std::chrono::milliseconds(1)}};
     core::LifecycleService lifecycle{table,
                                      outside.domains,
                                      outside.instances,
@@ -123,12 +121,12 @@ struct Daemon {
                                 templates,
                                 lifecycle,
                                 jobs};
-    core::SnapshotTaker taker{{outside.hypervisor, outside.machines, outside.memoryCapturer, outside.snapshots,
-                               outside.links, outside.clock},
-                              lineage,
-                              templates,
-                              monitor,
-                              std::chrono::milliseconds(200)};
+    core::SnapshotTaker taker{
+        {outside.hypervisor, outside.machines, outside.memoryCapturer, outside.snapshots, outside.links, outside.clock},
+        lineage,
+        templates,
+        monitor,
+        std::chrono::milliseconds(200)};
     core::SnapshotService snapshots{outside.snapshots, table, domains, lifecycle, lineage, taker, jobs};
     core::Reconciler reconciler{{outside.hypervisor, outside.store, outside.templates, outside.builder, outside.domains,
                                  outside.instances, outside.definitions, outside.links, outside.snapshotRecords,
