@@ -261,12 +261,44 @@ private slots:
         m_editor = guestsHostWindows("work").front();
     }
 
+    void snapshotDisturbsNoWindow_andAForkShowsTheTypedText() {
+        COMPARE_STATUS(cli({"snapshot", "create", "work"}), 0);
+        QCOMPARE(guestsHostWindows("work"), QStringList{m_editor});
+        QVERIFY(activate(m_editor));
+        run({"xdotool", "type", "--delay", "60", " and on"});
+        COMPARE_STATUS(cli({"snapshot", "fork", "work", "copy", "--label", "red"}), 0);
+        COMPARE_STATUS(cli({"domain", "start", "copy"}), 0);
+        QProcess::startDetached("bulkhead-viewer", {"copy"});
+        QTRY_COMPARE_WITH_TIMEOUT(guestsHostWindows("copy").size(), 1, kWindowMs);
+        const auto copy = guestsHostWindows("copy").front();
+        // It was never saved, so it is the memory that has it.
+        QTRY_VERIFY2_WITH_TIMEOUT(titleOf(copy).startsWith("[copy] *"), qPrintable(titleOf(copy)), kWindowMs);
+        run({"xdotool", "windowmove", m_editor, "10", "20"});
+        run({"xdotool", "windowmove", copy, "420", "330"});
+        QVERIFY(activate(copy));
+        QTest::qWait(2000); // for the picture
+        keepPicture("5-fork");
+        // Each goes its own way: what the copy writes down is all that was typed before, and what is typed there.
+        run({"xdotool", "type", "--delay", "60", ", in the copy"});
+        run({"xdotool", "key", "ctrl+s"});
+        QTest::qWait(3000); // the dialog draws itself
+        run({"xdotool", "type", "--delay", "60", "/home/user/text\n"});
+        const auto inCopy = [] { return cli({"run", "--domain", "copy", "--", "cat", "/home/user/text"}).output; };
+        QTRY_VERIFY2_WITH_TIMEOUT(inCopy().contains("Hello from the host") && inCopy().contains("and on, in the copy"),
+                                  inCopy().constData(), 30'000);
+        keepPicture("6-fork-saved");
+        QVERIFY(titleOf(m_editor).startsWith("[work] *"));
+        QVERIFY(inDomain("cat ~/text").status != 0);
+        COMPARE_STATUS(cli({"domain", "rm", "copy", "--force"}), 0);
+        QTRY_COMPARE_WITH_TIMEOUT(guestsHostWindows("copy").size(), 0, 20'000);
+    }
+
     void closingAsks_andCloses() {
         // There is text that is not saved, so the editor asks; its dialog is within its window.
         QVERIFY(activate(m_editor));
         run({"xdotool", "key", "alt+F4"});
         QTest::qWait(4000);
-        keepPicture("5-dialog");
+        keepPicture("7-dialog");
         QVERIFY(guestWindow("work", "mousepad"));
         QCOMPARE(guestsHostWindows("work").size(), 1);
         // "Don't Save" is what ends it, so the dialog was there and has the keyboard.
@@ -281,14 +313,14 @@ private slots:
         QTRY_COMPARE_WITH_TIMEOUT(guestsHostWindows("work").size(), 1, kWindowMs);
         QTest::qWait(3000);
         const auto window = guestsHostWindows("work").front();
-        keepPicture("6-before");
+        keepPicture("8-before");
         run({"sh", "-c", "kill -9 " + QString::fromLatin1(emulatorPids())});
         QTRY_VERIFY_WITH_TIMEOUT(stateOf("work") != "running", 20'000);
         QTest::qWait(2000);
-        keepPicture("7-guest-died");
+        keepPicture("9-guest-died");
         // The picture of a window that looks alive is the one thing that must not be left.
         const QString folder = qEnvironmentVariable("BULKHEAD_ARTEFACTS");
-        QVERIFY(run({"cmp", folder + "/6-before.png", folder + "/7-guest-died.png"}).status == 1);
+        QVERIFY(run({"cmp", folder + "/8-before.png", folder + "/9-guest-died.png"}).status == 1);
         QVERIFY(hostWindows("work").contains(window) || hostWindows("work").isEmpty());
     }
 };
