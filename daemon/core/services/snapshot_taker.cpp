@@ -200,18 +200,17 @@ Status SnapshotTaker::switchLayers(Plan& plan) {
     layers.system = plan.files.newSystem;
     layers.home = plan.files.newHome;
     auto switched = m_ports.machines.switchLayers(plan.instance->id, layers);
-    if (!switched && switched.error().code == ErrorCode::Unavailable) {
-        plan.mayHaveSwitched = true;
-    }
+    // Also where a later step fails: what the guest writes from now on lies in the new layers.
+    plan.mayHaveSwitched = switched || switched.error().code == ErrorCode::Unavailable;
     return switched;
 }
 
-/// libvirtd may be away for a moment; a guest that stands still must not depend on that.
+/// libvirtd may be away for a moment, or busy; a guest that stands still must not depend on that.
 Status SnapshotTaker::letGoOn(const Plan& plan) {
     const auto until = std::chrono::steady_clock::now() + m_patience;
     while (true) {
         auto goesOn = m_ports.hypervisor.resume(plan.instance->id);
-        if (goesOn || goesOn.error().code != ErrorCode::Unavailable || std::chrono::steady_clock::now() > until) {
+        if (goesOn || goesOn.error().code == ErrorCode::NotFound || std::chrono::steady_clock::now() > until) {
             return goesOn;
         }
         log::warning("a guest that was paused for its snapshot cannot be resumed yet",
