@@ -70,9 +70,18 @@ Status Reconciler::loadLineage(Report& report) {
     m_heads = std::move(*heads);
     // The database was lost or replaced by an old copy: each node's own manifest says what it is.
     for (const SnapshotRecord& found : *manifests) {
-        const bool isKnown = std::any_of(records->begin(), records->end(),
-                                         [&](const SnapshotRecord& record) { return record.id == found.id; });
-        if (isKnown) {
+        const auto known = std::find_if(records->begin(), records->end(),
+                                        [&](const SnapshotRecord& record) { return record.id == found.id; });
+        if (known != records->end()) {
+            // Its files are whole and frozen: only its record was not written any more.
+            if (known->phase == SnapshotRecord::Phase::Creating && found.phase == SnapshotRecord::Phase::Present) {
+                ++report.undone;
+                if (auto kept = m_ports.snapshots.save(found); kept) {
+                    *known = found;
+                } else {
+                    report.problems.push_back(kept.error());
+                }
+            }
             continue;
         }
         ++report.rebuilt;
@@ -259,14 +268,33 @@ void Reconciler::clearSuspension(const DomainEntry& entry, Report& report) {
 }
 
 /// A snapshot that was interrupted may have noted new layers that the emulator does not write to (yet). The emulator is
-/// right.
-void Reconciler::settleDisks(const DomainEntry& entry, const InstanceRecord& record, Report& report) {
-    const auto settled = m_ports.machines.activeLayers(record.id).and_then([&](const Machines::NewLayers& active) {
-        return m_ports.snapshotStore.settle(record.id, InstanceLauncher::keptHomeOf(entry), active);
+/// right, unless what it writes to belongs to a node by now: its domain was about to be suspended. Then it goes on in
+/// the new ones, and must not go on otherwise.
+Status Reconciler::settleDisks(const DomainEntry& entry, const InstanceRecord& record, Report& report) {
+    const auto active = m_ports.machines.activeLayers(record.id);
+    const auto noted = m_ports.snapshotStore.disksOf(record.id);
+    if (active && noted && active->home != noted->home.layers.front().path && noted->home.layers.size() > 1 &&
+        isFrozen(noted->home.layers[1])) {
+        Machines::NewLayers above;
+        above.system = noted->system.layers.front().path;
+        above.home = noted->home.layers.front().path;
+        return m_ports.machines.switchLayers(record.id, above);
+    }
+    const auto settled = active.and_then([&](const Machines::NewLayers& real) {
+        return m_ports.snapshotStore.settle(record.id, InstanceLauncher::keptHomeOf(entry), real);
     });
     if (!settled) {
         report.problems.push_back(settled.error());
     }
+    return {};
+}
+
+bool Reconciler::isFrozen(const DiskLayer& home) const {
+    const Lineage lineage = m_lineage.all();
+    return std::any_of(lineage.begin(), lineage.end(), [&](const SnapshotRecord& node) {
+        return node.phase == SnapshotRecord::Phase::Present && !node.home.layers.empty() &&
+               node.home.layers.front() == home;
+    });
 }
 
 /// Snapshots that were not finished were not reported either.
@@ -318,8 +346,8 @@ void Reconciler::adopt(const DomainEntry& entry, const InstanceRecord& record, c
     m_table.setInstance(id, record);
     m_table.restore(id, DomainState::Running, {});
     clearSuspension(entry, report);
-    settleDisks(entry, record, report);
-    const auto runs = m_monitor.begin(record.id, observed.pid).and_then([&] {
+    const auto settled = settleDisks(entry, record, report);
+    const auto runs = settled.and_then([&] { return m_monitor.begin(record.id, observed.pid); }).and_then([&] {
         return observed.isPaused ? m_ports.hypervisor.resume(record.id) : Status{};
     });
     auto guest = runs.and_then([&] { return m_ports.links.adopt(record.id); });

@@ -61,7 +61,8 @@ private:
     Status loadDomains(Report& report);
     /// Where the domain stands, as recorded; else as its home says.
     DomainHead headOf(const DomainRecord& record);
-    void settleDisks(const DomainEntry& entry, const InstanceRecord& record, Report& report);
+    Status settleDisks(const DomainEntry& entry, const InstanceRecord& record, Report& report);
+    bool isFrozen(const DiskLayer& home) const;
     bool isSuspension(const DomainEntry& entry, const ObservedInstance& observed) const;
     void clearSuspension(const DomainEntry& entry, Report& report);
     void settleSnapshots(Report& report);

@@ -36,6 +36,7 @@ struct SnapshotTaker::Plan {
     bool isHeld = false; ///< it is paused, and stays so
     bool isCommitted = false;
     bool mayHaveSwitched = false; ///< the emulator may write to the new layers
+    bool isPublished = false;     ///< the frozen layers are the node's alone: nobody may write to them any more
 };
 
 Result<SnapshotTaker::Plan> SnapshotTaker::plan(const DomainEntry& domain, const Wish& wish) {
@@ -233,6 +234,7 @@ Result<SnapshotTaker::Taken> SnapshotTaker::finish(Plan& plan) {
     if (!record) {
         return fail(record.error());
     }
+    plan.isPublished = true;
     const DomainHead head{record->id, plan.isLast};
     const auto recorded = m_lineage.save(*record).and_then([&] { return m_lineage.setHead(record->domain, head); });
     if (!recorded) {
@@ -243,6 +245,13 @@ Result<SnapshotTaker::Taken> SnapshotTaker::finish(Plan& plan) {
 
 void SnapshotTaker::undo(Plan& plan) {
     plan.capture.reset();
+    if (plan.isHeld && plan.isPublished) {
+        // Were it to write on where it is, the node would change should it turn out not to be given up below.
+        if (auto switched = switchLayers(plan); !switched) {
+            log::error("a guest goes on in layers that a snapshot has frozen",
+                       {{"SNAPSHOT", plan.record.id.text()}, {"ERROR", switched.error().message}});
+        }
+    }
     if (plan.isHeld) {
         const auto goesOn = letGoOn(plan).and_then([&] { return m_ports.links.thaw(plan.instance->id); });
         if (!goesOn) {
@@ -250,7 +259,7 @@ void SnapshotTaker::undo(Plan& plan) {
                        {{"DOMAIN", plan.record.domain.text()}, {"ERROR", goesOn.error().message}});
         }
     }
-    if (plan.isCommitted && !plan.mayHaveSwitched) {
+    if (plan.isCommitted && !plan.mayHaveSwitched && !plan.isPublished) {
         if (auto back = m_ports.store.rollBack(plan.files, plan.source); !back) {
             log::warning("a snapshot that was not taken left empty layers",
                          {{"SNAPSHOT", plan.record.id.text()}, {"ERROR", back.error().message}});
