@@ -23,6 +23,13 @@ std::optional<SnapshotRecord> LineageTable::find(const SnapshotId& id) const {
     return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
+std::optional<SnapshotId> LineageTable::parentOf(const SnapshotId& id) const {
+    const std::lock_guard lock(m_mutex);
+    const auto found = std::find_if(m_lineage.begin(), m_lineage.end(),
+                                    [&](const SnapshotRecord& record) { return record.id == id; });
+    return found == m_lineage.end() ? std::nullopt : found->parent;
+}
+
 Status LineageTable::keep(const SnapshotRecord& record) {
     if (auto saved = m_ports.repository.save(record); !saved) {
         return saved;
@@ -79,8 +86,10 @@ Status LineageTable::remove(const std::vector<SnapshotId>& nodes) {
             changed.parent = headAfter(before, record.parent, nodes);
         }
         if (changed != record) {
-            // A manifest that still says otherwise is put right when its node is erased.
-            if (auto kept = m_ports.store.update(changed).and_then([&] { return keep(changed); }); !kept) {
+            // A manifest that still says otherwise is put right when its node is erased. What is being made, or was
+            // given up, has none.
+            const auto said = record.phase == SnapshotRecord::Phase::Present ? m_ports.store.update(changed) : Status{};
+            if (auto kept = said.and_then([&] { return keep(changed); }); !kept) {
                 return kept;
             }
             m_ports.events.snapshotsChanged(record.domain);

@@ -33,6 +33,8 @@ public:
     [[nodiscard]] Lineage all() const;
     /// None: there is none that people can see.
     [[nodiscard]] std::optional<SnapshotRecord> find(const SnapshotId& id) const;
+    /// Also of one that is being made; none: it has none, or there is no such node.
+    [[nodiscard]] std::optional<SnapshotId> parentOf(const SnapshotId& id) const;
     /// On disk when it returns; replaces an earlier one of its id.
     Status save(const SnapshotRecord& record);
     /// As save(), for a node that has a manifest: that says it, too.

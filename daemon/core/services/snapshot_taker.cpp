@@ -230,6 +230,7 @@ Result<SnapshotTaker::Taken> SnapshotTaker::finish(Plan& plan) {
     }
     SnapshotRecord done = plan.record;
     done.phase = SnapshotRecord::Phase::Present;
+    done.parent = m_lineage.parentOf(done.id); // nodes above it may have gone meanwhile
     auto record = m_ports.store.publish(std::move(done), plan.files);
     if (!record) {
         return fail(record.error());
