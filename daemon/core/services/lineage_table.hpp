@@ -9,7 +9,9 @@
 #include "core/services/domain_table.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace bulkhead::core {
@@ -52,6 +54,9 @@ public:
 
 private:
     Status keep(const SnapshotRecord& record);
+    Status hide(const Lineage& before, const std::vector<SnapshotId>& nodes);
+    Status change(const SnapshotId& id, const std::function<void(SnapshotRecord&)>& act);
+    void restoreHeads(const std::vector<std::pair<DomainId, DomainHead>>& moved);
 
     Ports m_ports;
     DomainTable& m_domains;

@@ -90,6 +90,17 @@ Status Reconciler::loadLineage(Report& report) {
         }
         records->push_back(found);
     }
+    // The other way round, the database is right: it is written first when nodes go.
+    for (const SnapshotRecord& found : *manifests) {
+        const auto known = std::find_if(records->begin(), records->end(),
+                                        [&](const SnapshotRecord& record) { return record.id == found.id; });
+        if (known == records->end() || known->phase == SnapshotRecord::Phase::Creating || *known == found) {
+            continue;
+        }
+        if (auto said = m_ports.snapshotStore.update(*known); !said) {
+            report.problems.push_back(said.error());
+        }
+    }
     m_lineage.load(std::move(*records));
     return {};
 }
