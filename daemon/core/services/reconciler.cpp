@@ -105,21 +105,25 @@ Status Reconciler::loadLineage(Report& report) {
     return {};
 }
 
-DomainHead Reconciler::headOf(const DomainRecord& record) {
-    if (const auto known = m_heads.find(record.id); known != m_heads.end()) {
-        return known->second;
-    }
+/// Its home is right: a database may say what a step that was cut off had wanted, or be an old copy.
+DomainHead Reconciler::headOf(const DomainRecord& record, Report& report) {
+    const auto known = m_heads.find(record.id);
+    const DomainHead noted = known == m_heads.end() ? DomainHead{} : known->second;
     const auto home = m_ports.snapshotStore.home(record.id);
-    if (!home || home->layers.size() < 2) {
-        return {};
+    if (!home) {
+        return noted;
     }
-    for (const SnapshotRecord& node : m_lineage.all()) {
-        if (node.phase == SnapshotRecord::Phase::Present && !node.home.layers.empty() &&
-            node.home.layers.front() == home->layers[1]) {
-            return {node.id, false};
+    const DomainHead real{nearestNode(m_lineage.all(), *home), false};
+    if (real.node == noted.node) {
+        return noted;
+    }
+    if (known != m_heads.end()) {
+        ++report.undone;
+        if (auto stands = m_ports.snapshots.setHead(record.id, real); !stands) {
+            report.problems.push_back(stands.error());
         }
     }
-    return {};
+    return real;
 }
 
 Status Reconciler::loadDomains(Report& report) {
@@ -175,7 +179,7 @@ Status Reconciler::loadDomains(Report& report) {
                 }
             }
         }
-        entry.head = headOf(record);
+        entry.head = headOf(record, report);
         if (!record.lastFailure.empty()) {
             entry.state = DomainState::Failed;
             entry.reason = record.lastFailure;
@@ -209,7 +213,7 @@ Status Reconciler::loadDomains(Report& report) {
         entry.record.phase = DomainRecord::Phase::Present;
         entry.record.createdAt = m_ports.clock.now();
         entry.definition = definition;
-        entry.head = headOf(entry.record);
+        entry.head = headOf(entry.record, report);
         if (auto inserted = m_ports.domains.insert(entry.record); !inserted) {
             report.problems.push_back(inserted.error());
             continue;
