@@ -123,6 +123,17 @@ std::vector<SnapshotId> nodesToErase(const Lineage& lineage, const std::vector<s
     return nodes;
 }
 
+std::optional<SnapshotId> nearestNode(const Lineage& lineage, const Disk& home) {
+    for (std::size_t below = 1; below < home.layers.size(); ++below) {
+        for (const SnapshotRecord& node : lineage) {
+            if (isPresent(node) && !node.home.layers.empty() && node.home.layers.front() == home.layers[below]) {
+                return node.id;
+            }
+        }
+    }
+    return std::nullopt;
+}
+
 const SnapshotRecord* lastGood(const Lineage& lineage, const SnapshotId& id) {
     const SnapshotRecord* record = findAny(lineage, id);
     // Bounded, should a damaged manifest have made a circle.

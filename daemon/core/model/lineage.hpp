@@ -33,6 +33,9 @@ std::vector<SnapshotId> nodesToErase(const Lineage& lineage, const std::vector<s
 /// All files that present nodes need: their layers with those below, and their memory's parents.
 std::vector<std::filesystem::path> filesNeeded(const Lineage& lineage);
 
+/// The present node that the disk lies above, the nearest of them; none: it lies above none.
+std::optional<SnapshotId> nearestNode(const Lineage& lineage, const Disk& home);
+
 /// The nearest present ancestor that can be trusted; none: there is none.
 const SnapshotRecord* lastGood(const Lineage& lineage, const SnapshotId& id);
 

@@ -270,6 +270,8 @@ Status InstanceLauncher::useMemoryOf(Plan& plan, const SnapshotRecord& node) {
     }
     const auto image = m_ports.snapshots.memoryImage(node);
     if (!image) {
+        // Not where the emulator's version could not be asked.
+        plan.isImageBroken = image.error().code == ErrorCode::HostFailure;
         return fail(image.error());
     }
     plan.memory = Plan::Memory{image->file, node.memory->devices, true};
@@ -284,7 +286,7 @@ void InstanceLauncher::useMemory(Plan& plan, const Wish& wish, Launched& launche
         }
         if (auto used = useMemoryOf(plan, *wish.node); !used) {
             launched.imageFailure = used.error();
-            launched.isImageBroken = used.error().code == ErrorCode::HostFailure;
+            launched.isImageBroken = plan.isImageBroken;
         }
         return;
     }

@@ -145,8 +145,12 @@ Result<StartResult> LifecycleService::launch(const DomainEntry& domain, const st
     // Only now, since until now nobody was told that it runs: a daemon that dies before begins from the node again.
     if (domain.head.isSuspended) {
         if (auto cleared = m_lineage.setHead(id, {domain.head.node, false}); !cleared) {
-            log::error("it cannot be recorded that a suspended domain runs; the reconciler does",
-                       {{"DOMAIN", id.text()}, {"ERROR", cleared.error().message}});
+            // Were it to run, its next start would go back to the node, and what it had written would be lost.
+            if (const auto now = m_table.find(id); now && now->instance) {
+                [[maybe_unused]] const auto ended = cleanUp(*now); // else later: afterFailedStart()
+            }
+            afterFailedStart(id, cleared.error());
+            return fail(cleared.error().in("it cannot be recorded that " + name + " runs"));
         }
     }
     if (auto applied = m_table.apply(id, DomainEvent::AgentReady); !applied) {

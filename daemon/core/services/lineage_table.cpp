@@ -23,6 +23,13 @@ std::optional<SnapshotRecord> LineageTable::find(const SnapshotId& id) const {
     return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
+std::optional<SnapshotId> LineageTable::parentOf(const SnapshotId& id) const {
+    const std::lock_guard lock(m_mutex);
+    const auto found =
+        std::find_if(m_lineage.begin(), m_lineage.end(), [&](const SnapshotRecord& record) { return record.id == id; });
+    return found == m_lineage.end() ? std::nullopt : found->parent;
+}
+
 Status LineageTable::keep(const SnapshotRecord& record) {
     if (auto saved = m_ports.repository.save(record); !saved) {
         return saved;
@@ -62,31 +69,80 @@ Status LineageTable::setHead(const DomainId& domain, const DomainHead& head) {
 
 Status LineageTable::remove(const std::vector<SnapshotId>& nodes) {
     const Lineage before = all();
+    std::vector<std::pair<DomainId, DomainHead>> moved;
     for (const DomainEntry& entry : m_domains.all()) {
         const auto head = headAfter(before, entry.head.node, nodes);
-        if (head != entry.head.node) {
-            if (auto moved = setHead(entry.record.id, {head, false}); !moved) {
-                return moved;
-            }
+        if (head == entry.head.node) {
+            continue;
         }
+        if (auto set = setHead(entry.record.id, {head, false}); !set) {
+            restoreHeads(moved);
+            return set;
+        }
+        moved.emplace_back(entry.record.id, entry.head);
     }
-    for (const SnapshotRecord& record : before) {
-        const bool goes = std::find(nodes.begin(), nodes.end(), record.id) != nodes.end();
-        SnapshotRecord changed = record;
-        if (goes) {
-            changed.phase = SnapshotRecord::Phase::Removed;
-        } else {
-            changed.parent = headAfter(before, record.parent, nodes);
-        }
-        if (changed != record) {
-            // A manifest that still says otherwise is put right when its node is erased.
-            if (auto kept = m_ports.store.update(changed).and_then([&] { return keep(changed); }); !kept) {
-                return kept;
-            }
-            m_ports.events.snapshotsChanged(record.domain);
-        }
+    if (auto hidden = hide(before, nodes); !hidden) {
+        restoreHeads(moved);
+        return hidden;
     }
     return collect();
+}
+
+/// Children first, so that wherever this ends no node has a parent that is gone.
+Status LineageTable::hide(const Lineage& before, const std::vector<SnapshotId>& nodes) {
+    for (const SnapshotRecord& record : before) {
+        const bool goes = std::find(nodes.begin(), nodes.end(), record.id) != nodes.end();
+        const auto parent = headAfter(before, record.parent, nodes);
+        if (goes || parent == record.parent) {
+            continue;
+        }
+        if (auto changed = change(record.id, [&](SnapshotRecord& child) { child.parent = parent; }); !changed) {
+            return changed;
+        }
+    }
+    for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
+        const auto isHidden = change(*id, [](SnapshotRecord& node) { node.phase = SnapshotRecord::Phase::Removed; });
+        if (!isHidden) {
+            return isHidden;
+        }
+    }
+    return {};
+}
+
+/// The database first: a node whose removal was not finished must not be lost with it. A manifest that says otherwise
+/// is put right by the reconciler, or goes with its node.
+Status LineageTable::change(const SnapshotId& id, const std::function<void(SnapshotRecord&)>& act) {
+    Lineage now = all();
+    const auto found =
+        std::find_if(now.begin(), now.end(), [&](const SnapshotRecord& record) { return record.id == id; });
+    if (found == now.end()) {
+        return {};
+    }
+    // What is being made, or was given up, has no manifest.
+    const bool hasManifest = found->phase == SnapshotRecord::Phase::Present;
+    act(*found);
+    if (auto kept = keep(*found); !kept) {
+        return kept;
+    }
+    m_ports.events.snapshotsChanged(found->domain);
+    if (auto said = hasManifest ? m_ports.store.update(*found) : Status{}; !said) {
+        log::warning("the manifest of a snapshot says something else than the database",
+                     {{"SNAPSHOT", id.text()}, {"ERROR", said.error().message}});
+    }
+    return {};
+}
+
+/// Nothing was removed, so domains stand where they stood. What cannot be put back is found out by the reconciler.
+void LineageTable::restoreHeads(const std::vector<std::pair<DomainId, DomainHead>>& moved) {
+    for (const auto& [domain, head] : moved) {
+        if (!head.node || !find(*head.node)) {
+            continue;
+        }
+        if (auto back = setHead(domain, head); !back) {
+            log::warning("a domain's place in its lineage cannot be put back",
+                         {{"DOMAIN", domain.text()}, {"ERROR", back.error().message}});
+        }
+    }
 }
 
 Status LineageTable::abandon(const SnapshotId& id) {

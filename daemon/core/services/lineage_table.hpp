@@ -9,7 +9,9 @@
 #include "core/services/domain_table.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace bulkhead::core {
@@ -33,6 +35,8 @@ public:
     [[nodiscard]] Lineage all() const;
     /// None: there is none that people can see.
     [[nodiscard]] std::optional<SnapshotRecord> find(const SnapshotId& id) const;
+    /// Also of one that is being made; none: it has none, or there is no such node.
+    [[nodiscard]] std::optional<SnapshotId> parentOf(const SnapshotId& id) const;
     /// On disk when it returns; replaces an earlier one of its id.
     Status save(const SnapshotRecord& record);
     /// As save(), for a node that has a manifest: that says it, too.
@@ -50,6 +54,9 @@ public:
 
 private:
     Status keep(const SnapshotRecord& record);
+    Status hide(const Lineage& before, const std::vector<SnapshotId>& nodes);
+    Status change(const SnapshotId& id, const std::function<void(SnapshotRecord&)>& act);
+    void restoreHeads(const std::vector<std::pair<DomainId, DomainHead>>& moved);
 
     Ports m_ports;
     DomainTable& m_domains;

@@ -70,9 +70,18 @@ Status Reconciler::loadLineage(Report& report) {
     m_heads = std::move(*heads);
     // The database was lost or replaced by an old copy: each node's own manifest says what it is.
     for (const SnapshotRecord& found : *manifests) {
-        const bool isKnown = std::any_of(records->begin(), records->end(),
-                                         [&](const SnapshotRecord& record) { return record.id == found.id; });
-        if (isKnown) {
+        const auto known = std::find_if(records->begin(), records->end(),
+                                        [&](const SnapshotRecord& record) { return record.id == found.id; });
+        if (known != records->end()) {
+            // Its files are whole and frozen: only its record was not written any more.
+            if (known->phase == SnapshotRecord::Phase::Creating && found.phase == SnapshotRecord::Phase::Present) {
+                ++report.undone;
+                if (auto kept = m_ports.snapshots.save(found); kept) {
+                    *known = found;
+                } else {
+                    report.problems.push_back(kept.error());
+                }
+            }
             continue;
         }
         ++report.rebuilt;
@@ -81,25 +90,40 @@ Status Reconciler::loadLineage(Report& report) {
         }
         records->push_back(found);
     }
+    // The other way round, the database is right: it is written first when nodes go.
+    for (const SnapshotRecord& found : *manifests) {
+        const auto known = std::find_if(records->begin(), records->end(),
+                                        [&](const SnapshotRecord& record) { return record.id == found.id; });
+        if (known == records->end() || known->phase == SnapshotRecord::Phase::Creating || *known == found) {
+            continue;
+        }
+        if (auto said = m_ports.snapshotStore.update(*known); !said) {
+            report.problems.push_back(said.error());
+        }
+    }
     m_lineage.load(std::move(*records));
     return {};
 }
 
-DomainHead Reconciler::headOf(const DomainRecord& record) {
-    if (const auto known = m_heads.find(record.id); known != m_heads.end()) {
-        return known->second;
-    }
+/// Its home is right: a database may say what a step that was cut off had wanted, or be an old copy.
+DomainHead Reconciler::headOf(const DomainRecord& record, Report& report) {
+    const auto known = m_heads.find(record.id);
+    const DomainHead noted = known == m_heads.end() ? DomainHead{} : known->second;
     const auto home = m_ports.snapshotStore.home(record.id);
-    if (!home || home->layers.size() < 2) {
-        return {};
+    if (!home) {
+        return noted;
     }
-    for (const SnapshotRecord& node : m_lineage.all()) {
-        if (node.phase == SnapshotRecord::Phase::Present && !node.home.layers.empty() &&
-            node.home.layers.front() == home->layers[1]) {
-            return {node.id, false};
+    const DomainHead real{nearestNode(m_lineage.all(), *home), false};
+    if (real.node == noted.node) {
+        return noted;
+    }
+    if (known != m_heads.end()) {
+        ++report.undone;
+        if (auto stands = m_ports.snapshots.setHead(record.id, real); !stands) {
+            report.problems.push_back(stands.error());
         }
     }
-    return {};
+    return real;
 }
 
 Status Reconciler::loadDomains(Report& report) {
@@ -155,7 +179,7 @@ Status Reconciler::loadDomains(Report& report) {
                 }
             }
         }
-        entry.head = headOf(record);
+        entry.head = headOf(record, report);
         if (!record.lastFailure.empty()) {
             entry.state = DomainState::Failed;
             entry.reason = record.lastFailure;
@@ -189,7 +213,7 @@ Status Reconciler::loadDomains(Report& report) {
         entry.record.phase = DomainRecord::Phase::Present;
         entry.record.createdAt = m_ports.clock.now();
         entry.definition = definition;
-        entry.head = headOf(entry.record);
+        entry.head = headOf(entry.record, report);
         if (auto inserted = m_ports.domains.insert(entry.record); !inserted) {
             report.problems.push_back(inserted.error());
             continue;
@@ -259,14 +283,33 @@ void Reconciler::clearSuspension(const DomainEntry& entry, Report& report) {
 }
 
 /// A snapshot that was interrupted may have noted new layers that the emulator does not write to (yet). The emulator is
-/// right.
-void Reconciler::settleDisks(const DomainEntry& entry, const InstanceRecord& record, Report& report) {
-    const auto settled = m_ports.machines.activeLayers(record.id).and_then([&](const Machines::NewLayers& active) {
-        return m_ports.snapshotStore.settle(record.id, InstanceLauncher::keptHomeOf(entry), active);
+/// right, unless what it writes to belongs to a node by now: its domain was about to be suspended. Then it goes on in
+/// the new ones, and must not go on otherwise.
+Status Reconciler::settleDisks(const DomainEntry& entry, const InstanceRecord& record, Report& report) {
+    const auto active = m_ports.machines.activeLayers(record.id);
+    const auto noted = m_ports.snapshotStore.disksOf(record.id);
+    if (active && noted && active->home != noted->home.layers.front().path && noted->home.layers.size() > 1 &&
+        isFrozen(noted->home.layers[1])) {
+        Machines::NewLayers above;
+        above.system = noted->system.layers.front().path;
+        above.home = noted->home.layers.front().path;
+        return m_ports.machines.switchLayers(record.id, above);
+    }
+    const auto settled = active.and_then([&](const Machines::NewLayers& real) {
+        return m_ports.snapshotStore.settle(record.id, InstanceLauncher::keptHomeOf(entry), real);
     });
     if (!settled) {
         report.problems.push_back(settled.error());
     }
+    return {};
+}
+
+bool Reconciler::isFrozen(const DiskLayer& home) const {
+    const Lineage lineage = m_lineage.all();
+    return std::any_of(lineage.begin(), lineage.end(), [&](const SnapshotRecord& node) {
+        return node.phase == SnapshotRecord::Phase::Present && !node.home.layers.empty() &&
+               node.home.layers.front() == home;
+    });
 }
 
 /// Snapshots that were not finished were not reported either.
@@ -318,8 +361,8 @@ void Reconciler::adopt(const DomainEntry& entry, const InstanceRecord& record, c
     m_table.setInstance(id, record);
     m_table.restore(id, DomainState::Running, {});
     clearSuspension(entry, report);
-    settleDisks(entry, record, report);
-    const auto runs = m_monitor.begin(record.id, observed.pid).and_then([&] {
+    const auto settled = settleDisks(entry, record, report);
+    const auto runs = settled.and_then([&] { return m_monitor.begin(record.id, observed.pid); }).and_then([&] {
         return observed.isPaused ? m_ports.hypervisor.resume(record.id) : Status{};
     });
     auto guest = runs.and_then([&] { return m_ports.links.adopt(record.id); });

@@ -59,9 +59,9 @@ public:
 private:
     Status loadLineage(Report& report);
     Status loadDomains(Report& report);
-    /// Where the domain stands, as recorded; else as its home says.
-    DomainHead headOf(const DomainRecord& record);
-    void settleDisks(const DomainEntry& entry, const InstanceRecord& record, Report& report);
+    DomainHead headOf(const DomainRecord& record, Report& report);
+    Status settleDisks(const DomainEntry& entry, const InstanceRecord& record, Report& report);
+    bool isFrozen(const DiskLayer& home) const;
     bool isSuspension(const DomainEntry& entry, const ObservedInstance& observed) const;
     void clearSuspension(const DomainEntry& entry, Report& report);
     void settleSnapshots(Report& report);

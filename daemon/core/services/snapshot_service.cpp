@@ -272,14 +272,23 @@ Status SnapshotService::moveTo(const SnapshotRecord& node, bool inMemory, Revert
     if (auto ended = m_lifecycle.endInstance(*entry, {.force = true, .grace = {}}); !ended) {
         return ended;
     }
-    const auto moved = m_store.resetHome(domain, entry->record.owner, entry->record.name, node.home).and_then([&] {
-        return m_lineage.setHead(domain, {node.id, inMemory});
-    });
-    if (!moved) {
+    const DomainHead before{entry->head.node, false};
+    if (auto stands = m_lineage.setHead(domain, {node.id, false}); !stands) {
+        return stands;
+    }
+    if (auto moved = m_store.resetHome(domain, entry->record.owner, entry->record.name, node.home); !moved) {
+        if (auto back = m_lineage.setHead(domain, before); !back) {
+            log::warning("a domain's place in its lineage cannot be put back; the next start of the daemon does",
+                         {{"DOMAIN", domain.text()}, {"ERROR", back.error().message}});
+        }
         return moved;
     }
     if (inMemory) {
-        if (auto kept = m_table.apply(domain, DomainEvent::MemoryKept); !kept) {
+        // Last: what is said to be suspended has the disks of its memory.
+        const auto kept = m_lineage.setHead(domain, {node.id, true}).and_then([&] {
+            return m_table.apply(domain, DomainEvent::MemoryKept);
+        });
+        if (!kept) {
             return kept;
         }
     }

@@ -42,6 +42,7 @@ struct SnapshotTaker::Plan {
     bool isHeld = false; ///< it is paused, and stays so
     bool isCommitted = false;
     bool mayHaveSwitched = false; ///< the emulator may write to the new layers
+    bool isPublished = false;     ///< the frozen layers are the node's alone: nobody may write to them any more
 };
 
 Result<SnapshotTaker::Plan> SnapshotTaker::plan(const DomainEntry& domain, const Wish& wish) {
@@ -222,18 +223,17 @@ Status SnapshotTaker::switchLayers(Plan& plan) {
     layers.system = plan.files.newSystem;
     layers.home = plan.files.newHome;
     auto switched = m_ports.machines.switchLayers(plan.instance->id, layers);
-    if (!switched && switched.error().code == ErrorCode::Unavailable) {
-        plan.mayHaveSwitched = true;
-    }
+    // Also where a later step fails: what the guest writes from now on lies in the new layers.
+    plan.mayHaveSwitched = switched || switched.error().code == ErrorCode::Unavailable;
     return switched;
 }
 
-/// libvirtd may be away for a moment; a guest that stands still must not depend on that.
+/// libvirtd may be away for a moment, or busy; a guest that stands still must not depend on that.
 Status SnapshotTaker::letGoOn(const Plan& plan) {
     const auto until = std::chrono::steady_clock::now() + m_patience;
     while (true) {
         auto goesOn = m_ports.hypervisor.resume(plan.instance->id);
-        if (goesOn || goesOn.error().code != ErrorCode::Unavailable || std::chrono::steady_clock::now() > until) {
+        if (goesOn || goesOn.error().code == ErrorCode::NotFound || std::chrono::steady_clock::now() > until) {
             return goesOn;
         }
         log::warning("a guest that was paused for its snapshot cannot be resumed yet",
@@ -252,10 +252,12 @@ Result<SnapshotTaker::Taken> SnapshotTaker::finish(Plan& plan) {
     }
     SnapshotRecord done = plan.record;
     done.phase = SnapshotRecord::Phase::Present;
+    done.parent = m_lineage.parentOf(done.id); // nodes above it may have gone meanwhile
     auto record = m_ports.store.publish(std::move(done), plan.files);
     if (!record) {
         return fail(record.error());
     }
+    plan.isPublished = true;
     const DomainHead head{record->id, plan.isLast};
     const auto recorded = m_lineage.save(*record).and_then([&] { return m_lineage.setHead(record->domain, head); });
     if (!recorded) {
@@ -266,6 +268,13 @@ Result<SnapshotTaker::Taken> SnapshotTaker::finish(Plan& plan) {
 
 void SnapshotTaker::undo(Plan& plan) {
     plan.capture.reset();
+    if (plan.isHeld && plan.isPublished) {
+        // Were it to write on where it is, the node would change should it turn out not to be given up below.
+        if (auto switched = switchLayers(plan); !switched) {
+            log::error("a guest goes on in layers that a snapshot has frozen",
+                       {{"SNAPSHOT", plan.record.id.text()}, {"ERROR", switched.error().message}});
+        }
+    }
     if (plan.isHeld) {
         const auto goesOn = letGoOn(plan).and_then([&] { return m_ports.links.thaw(plan.instance->id); });
         if (!goesOn) {
@@ -273,7 +282,7 @@ void SnapshotTaker::undo(Plan& plan) {
                        {{"DOMAIN", plan.record.domain.text()}, {"ERROR", goesOn.error().message}});
         }
     }
-    if (plan.isCommitted && !plan.mayHaveSwitched) {
+    if (plan.isCommitted && !plan.mayHaveSwitched && !plan.isPublished) {
         if (auto back = m_ports.store.rollBack(plan.files, plan.source); !back) {
             log::warning("a snapshot that was not taken left empty layers",
                          {{"SNAPSHOT", plan.record.id.text()}, {"ERROR", back.error().message}});

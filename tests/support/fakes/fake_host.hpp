@@ -78,6 +78,11 @@ public:
             gone();
         }
     }
+    /// The daemon that watched has ended.
+    void forgetAll() {
+        const std::lock_guard lock(m_mutex);
+        m_watched.clear();
+    }
     bool isWatched(const InstanceId& instance) {
         const std::lock_guard lock(m_mutex);
         return m_watched.contains(instance);

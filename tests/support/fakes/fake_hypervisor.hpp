@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/ports/hypervisor.hpp"
+#include "core/ports/memory_images.hpp"
 
 #include <map>
 #include <mutex>
@@ -29,7 +30,13 @@ public:
             return fail(ErrorCode::AlreadyExists, "the instance runs already");
         }
         const pid_t pid = m_nextPid++;
-        m_running[spec.id] = {spec.id, pid, false, false};
+        // One with a memory image waits for Machines::load().
+        m_running[spec.id] = {spec.id, pid, spec.memoryImage.has_value(), false};
+        core::Machines::NewLayers& writes = m_active[spec.id];
+        writes.system = spec.system.layers.front().path;
+        if (spec.home) {
+            writes.home = spec.home->layers.front().path;
+        }
         m_started.push_back(spec);
         return pid;
     }
@@ -98,8 +105,42 @@ public:
         m_running[instance.id] = instance;
     }
 
+    /// What FakeMachines does to an emulator; NotFound when it does not run.
+    Status setPaused(const InstanceId& id, bool isPaused) {
+        const std::lock_guard lock(m_mutex);
+        const auto found = m_running.find(id);
+        if (found == m_running.end()) {
+            return fail(ErrorCode::NotFound, "no such instance");
+        }
+        found->second.isPaused = isPaused;
+        return {};
+    }
+    Status switchLayers(const InstanceId& id, const core::Machines::NewLayers& layers) {
+        const std::lock_guard lock(m_mutex);
+        if (!m_running.contains(id)) {
+            return fail(ErrorCode::NotFound, "no such instance");
+        }
+        core::Machines::NewLayers& now = m_active[id];
+        now.system = layers.system ? layers.system : now.system;
+        now.home = layers.home ? layers.home : now.home;
+        return {};
+    }
+
     // What tests ask of it.
 
+    /// What the emulator writes to.
+    Result<core::Machines::NewLayers> activeLayers(const InstanceId& id) {
+        const std::lock_guard lock(m_mutex);
+        if (!m_running.contains(id)) {
+            return fail(ErrorCode::NotFound, "no such instance");
+        }
+        return m_active[id];
+    }
+    bool isPaused(const InstanceId& id) {
+        const std::lock_guard lock(m_mutex);
+        const auto found = m_running.find(id);
+        return found != m_running.end() && found->second.isPaused;
+    }
     std::vector<core::InstanceSpec> started() {
         const std::lock_guard lock(m_mutex);
         return m_started;
@@ -120,6 +161,7 @@ private:
 
     std::mutex m_mutex;
     std::map<InstanceId, core::ObservedInstance> m_running;
+    std::map<InstanceId, core::Machines::NewLayers> m_active;
     std::vector<core::InstanceSpec> m_started;
     std::vector<InstanceId> m_destroyed;
     std::optional<Error> m_nextStartError;

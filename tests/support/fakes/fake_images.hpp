@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/ports/memory_images.hpp"
+#include "support/fakes/fake_hypervisor.hpp"
 
 #include <filesystem>
 #include <map>
@@ -12,17 +13,20 @@
 
 namespace bulkhead::tests {
 
-/// Emulators that load and save at once, or fail as told.
+/// Emulators that load and save at once, or fail as told. They are those of the hypervisor: paused or not, and what
+/// they write to, is known there.
 class FakeMachines final : public core::Machines {
 public:
+    explicit FakeMachines(FakeHypervisor& hypervisor)
+        : m_hypervisor(hypervisor) {}
+
     std::optional<Error> loadError;
     std::optional<Error> saveError;
     std::string machine = "fake 1";
     std::vector<InstanceId> loaded;
     std::vector<InstanceId> saved;
     std::optional<Error> switchError;
-    bool switchesDespiteError = false;      ///< libvirtd died after the emulator had done it
-    std::map<InstanceId, NewLayers> active; ///< what emulators write to, where it was switched
+    bool switchesDespiteError = false; ///< libvirtd died after the emulator had done it
 
     Status load(const InstanceId& id, const std::filesystem::path&) override {
         const std::lock_guard lock(m_mutex);
@@ -30,33 +34,30 @@ public:
             return fail(*loadError);
         }
         loaded.push_back(id);
-        return {};
+        return m_hypervisor.setPaused(id, false);
     }
     Status pauseAndSave(const InstanceId& id, const std::filesystem::path&) override {
         const std::lock_guard lock(m_mutex);
-        if (saveError) {
-            return fail(*saveError);
+        const Status paused = m_hypervisor.setPaused(id, true);
+        if (saveError || !paused) {
+            return saveError ? Status(fail(*saveError)) : paused;
         }
         saved.push_back(id);
         return {};
     }
     Status switchLayers(const InstanceId& id, const NewLayers& layers) override {
         const std::lock_guard lock(m_mutex);
-        if (!switchError || switchesDespiteError) {
-            NewLayers& now = active[id];
-            now.system = layers.system ? layers.system : now.system;
-            now.home = layers.home ? layers.home : now.home;
+        if (switchError && !switchesDespiteError) {
+            return fail(*switchError);
         }
-        return switchError ? Status(fail(*switchError)) : Status{};
+        const Status switched = m_hypervisor.switchLayers(id, layers);
+        return switchError ? Status(fail(*switchError)) : switched;
     }
-    Result<NewLayers> activeLayers(const InstanceId& id) override {
-        const std::lock_guard lock(m_mutex);
-        const auto found = active.find(id);
-        return found == active.end() ? NewLayers{} : found->second;
-    }
+    Result<NewLayers> activeLayers(const InstanceId& id) override { return m_hypervisor.activeLayers(id); }
     Result<std::string> version(core::Acceleration) override { return machine; }
 
 private:
+    FakeHypervisor& m_hypervisor;
     std::mutex m_mutex;
 };
 

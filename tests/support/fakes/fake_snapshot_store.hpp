@@ -41,6 +41,9 @@ public:
     /// Writes to a layer; throws when it is frozen, since nobody can.
     void write(const std::filesystem::path& layer, const std::string& place, const std::string& bytes) {
         const auto lock = this->lock();
+        if (m_gone.contains(layer)) {
+            throw std::logic_error(layer.string() + " was removed");
+        }
         Layer& there = layerAt(layer);
         if (there.isFrozen) {
             throw std::logic_error(layer.string() + " is frozen");
@@ -52,11 +55,49 @@ public:
         const auto lock = this->lock();
         Content content;
         for (auto layer = disk.layers.rbegin(); layer != disk.layers.rend(); ++layer) {
+            if (m_gone.contains(layer->path)) {
+                content["lost"] += layer->path.string() + " ";
+                continue;
+            }
             for (const auto& [place, bytes] : layerAt(layer->path).writes) {
                 content[place] = bytes;
             }
         }
         return content;
+    }
+
+    /// Nothing was written to the layer.
+    bool isUntouched(const std::filesystem::path& layer) {
+        const auto lock = this->lock();
+        return layerAt(layer).writes.empty();
+    }
+    /// Files of layers that are there, though no home, no instance and no node has a name for what is in them.
+    std::vector<std::filesystem::path> strayLayers() {
+        const auto lock = this->lock();
+        std::set<const Layer*> used;
+        const auto addAll = [&](const core::Disk& disk) {
+            for (const core::DiskLayer& layer : disk.layers) {
+                used.insert(&layerAt(layer.path));
+            }
+        };
+        for (const auto& [domain, home] : m_instances.homes) {
+            addAll(m_instances.diskOf(domain));
+        }
+        for (const auto& [id, disks] : m_instances.disks) {
+            addAll(disks.system);
+            addAll(disks.home);
+        }
+        for (const auto& [id, node] : m_nodes) {
+            addAll(node.files.system);
+            addAll(node.files.home);
+        }
+        std::vector<std::filesystem::path> stray;
+        for (const auto& [file, layer] : m_layers) {
+            if (isThere(file) && !used.contains(layer.get())) {
+                stray.push_back(file);
+            }
+        }
+        return stray;
     }
 
     Result<core::SnapshotFiles> begin(const SnapshotId& id, const core::SnapshotSource& source) override {
@@ -80,12 +121,13 @@ public:
         core::SnapshotFiles files;
         files.folder = folderOf(id);
         files.home = linked(active->home, files.folder / "home");
-        files.newHome = newLayer("home");
+        files.newHome =
+            newLayer(source.keptHome ? homeFolder(*source.keptHome) : instanceFolder(*source.instance), "home");
         files.devices = files.folder / "devices";
         files.delta = files.folder / "memory.delta";
         if (source.instance) {
             files.system = linked(active->system, files.folder / "system");
-            files.newSystem = newLayer("system");
+            files.newSystem = newLayer(instanceFolder(*source.instance), "system");
         }
         m_nodes[id] = Node{files, *active, std::nullopt};
         return files;
@@ -101,9 +143,19 @@ public:
     Status rollBack(const core::SnapshotFiles& files, const core::SnapshotSource& source) override {
         const auto lock = this->lock();
         for (const auto& [id, node] : m_nodes) {
-            if (node.files.folder == files.folder) {
-                return use(source, node.before.system, node.before.home);
+            if (node.files.folder != files.folder) {
+                continue;
             }
+            if (m_gone.contains(node.before.home.layers.front().path)) {
+                return fail(ErrorCode::WrongState, "the layer from before has no name any more");
+            }
+            const Status used = use(source, node.before.system, node.before.home);
+            if (used) {
+                eraseNewLayers(node);
+                thaw(node.before.home);
+                thaw(node.before.system);
+            }
+            return used;
         }
         return fail(ErrorCode::WrongState, "there is no such node");
     }
@@ -126,6 +178,12 @@ public:
             }
         }
         m_nodes[record.id].record = record;
+        // A home's own name for its frozen layer, unless an emulator may still need it.
+        for (const auto& [domain, home] : m_instances.homes) {
+            if (files.newHome.parent_path() == homeFolder(domain) && !m_instances.isClaimed(domain, std::nullopt)) {
+                eraseUnused(domain);
+            }
+        }
         return record;
     }
     Status update(const core::SnapshotRecord& record) override {
@@ -160,6 +218,14 @@ public:
         }
         if (std::any_of(below.begin(), below.end(), isInside)) {
             return fail(ErrorCode::Busy, "something lies above snapshot " + id.text());
+        }
+        if (!node->second.record) {
+            eraseNewLayers(node->second);
+        }
+        for (const auto& [file, layer] : m_layers) {
+            if (isInside(file)) {
+                m_gone.insert(file);
+            }
         }
         m_nodes.erase(node);
         return {};
@@ -201,7 +267,8 @@ public:
         FakeInstanceStore::Home& home = m_instances.homes[domain];
         home.domainOwner = owner;
         home.domainName = name;
-        home.disk = above(newLayer("home"), below);
+        home.disk = above(newLayer(homeFolder(domain), "home"), below);
+        eraseUnused(domain);
         return {};
     }
     Result<std::vector<std::filesystem::path>> filesInUse() override {
@@ -226,15 +293,8 @@ public:
             if (disk->layers.size() < 2 || &layerAt(*file) != &layerAt(disk->layers[1].path)) {
                 return fail(ErrorCode::HostFailure, "the emulator writes to " + file->string());
             }
-            if (const auto node = m_nodes.find(idOf(disk->layers[1].path)); node != m_nodes.end()) {
-                const auto& record = node->second.record;
-                if (record && record->phase != core::SnapshotRecord::Phase::Removed) {
-                    return fail(ErrorCode::WrongState, "the layers are of a snapshot by now");
-                }
-            }
             disk->layers.erase(disk->layers.begin());
             disk->layers.front().path = *file;
-            layerAt(*file).isFrozen = false;
         }
         return use({instance, keptHome, 1, 0}, disks->system, disks->home);
     }
@@ -282,11 +342,12 @@ private:
 
     std::unique_lock<std::mutex> lock() { return std::unique_lock(m_instances.m_mutex); }
     static std::filesystem::path folderOf(const SnapshotId& id) { return std::filesystem::path(kFolder) / id.text(); }
-    static SnapshotId idOf(const std::filesystem::path& layer) {
-        return SnapshotId::parse(layer.parent_path().filename().native()).value_or(SnapshotId());
-    }
-    std::filesystem::path newLayer(const std::string& disk) {
-        return "/fake/layers/" + disk + "-" + std::to_string(++m_made);
+    static std::filesystem::path homeFolder(const DomainId& domain) { return "/fake/homes/" + domain.text(); }
+    static std::filesystem::path instanceFolder(const InstanceId& id) { return "/fake/instances/" + id.text(); }
+    std::filesystem::path newLayer(const std::filesystem::path& folder, const std::string& disk) {
+        const auto file = folder / (disk + "-" + std::to_string(++m_made));
+        layerAt(file);
+        return file;
     }
     Layer& layerAt(const std::filesystem::path& file) {
         auto& layer = m_layers[file];
@@ -294,6 +355,37 @@ private:
             layer = std::make_shared<Layer>();
         }
         return *layer;
+    }
+    /// By its name. Homes and instances take all names in their folders along when they go.
+    bool isThere(const std::filesystem::path& file) {
+        const auto folder = file.parent_path();
+        const auto isFolder = [&](const auto& entry) { return homeOrInstanceFolder(entry.first) == folder; };
+        return !m_gone.contains(file) && folder.parent_path() != "/fake/templates" &&
+               (folder.parent_path() == kFolder ||
+                std::any_of(m_instances.homes.begin(), m_instances.homes.end(), isFolder) ||
+                std::any_of(m_instances.instances.begin(), m_instances.instances.end(), isFolder));
+    }
+    static std::filesystem::path homeOrInstanceFolder(const DomainId& domain) { return homeFolder(domain); }
+    static std::filesystem::path homeOrInstanceFolder(const InstanceId& instance) { return instanceFolder(instance); }
+    void eraseNewLayers(const Node& node) {
+        m_gone.insert(node.files.newHome);
+        if (node.files.newSystem) {
+            m_gone.insert(*node.files.newSystem);
+        }
+    }
+    /// All names in the home's folder but the active one.
+    void eraseUnused(const DomainId& domain) {
+        const auto active = m_instances.diskOf(domain).layers.front().path;
+        for (const auto& [file, layer] : m_layers) {
+            if (file.parent_path() == homeFolder(domain) && file != active) {
+                m_gone.insert(file);
+            }
+        }
+    }
+    void thaw(const core::Disk& disk) {
+        if (!disk.layers.empty()) {
+            layerAt(disk.layers.front().path).isFrozen = false;
+        }
     }
     static core::Disk above(const std::filesystem::path& top, core::Disk below) {
         below.layers.insert(below.layers.begin(), {top, core::DiskFormat::Qcow2});
@@ -368,6 +460,7 @@ private:
     FakeInstanceStore& m_instances;
     unsigned m_made = 0;
     std::map<std::filesystem::path, std::shared_ptr<Layer>> m_layers;
+    std::set<std::filesystem::path> m_gone; ///< names that were taken away
     std::map<SnapshotId, Node> m_nodes;
 };
 

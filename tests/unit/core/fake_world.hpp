@@ -22,6 +22,7 @@
 #include "support/fakes/fake_images.hpp"
 #include "support/fakes/fake_repositories.hpp"
 #include "support/fakes/fake_snapshot_store.hpp"
+#include "support/fakes/gated_ports.hpp"
 
 #include <memory>
 #include <thread>
@@ -41,7 +42,7 @@ struct Outside {
     FakeSnapshotStore snapshots{store};
     FakeHypervisor hypervisor;
     FakeGuestLinks links;
-    FakeMachines machines;
+    FakeMachines machines{hypervisor};
     FakeWarmImageStore images;
     FakeMemoryCapturer memoryCapturer;
     FakeEmulatorWatch watch;
@@ -50,6 +51,23 @@ struct Outside {
     FakeTransport transport;
     FakeBootCounter cidCounter;
     FakeMemory memory;
+
+    /// The way that daemons take to all of it.
+    CallGate gate;
+    struct Gated {
+        GatedDomainRepository domains;
+        GatedInstanceRepository instances;
+        GatedSnapshotRepository snapshotRecords;
+        GatedDefinitionStore definitions;
+        GatedInstanceStore store;
+        GatedSnapshotStore snapshots;
+        GatedHypervisor hypervisor;
+        GatedGuestLinks links;
+        GatedMachines machines;
+        GatedMemoryCapturer memoryCapturer;
+    } gated{{domains, gate},  {instances, gate},     {snapshotRecords, gate}, {definitions, gate},
+            {store, gate},    {snapshots, gate},     {hypervisor, gate},      {links, gate},
+            {machines, gate}, {memoryCapturer, gate}};
 
     Outside() {
         core::TemplateDefinition minimal;
@@ -66,46 +84,52 @@ struct Outside {
 /// A daemon's core over fakes, composed as main() does it. Destroying one and making another over the same Outside is
 /// what a killed and restarted daemon is.
 struct Daemon {
-    explicit Daemon(Outside& world)
-        : outside(world) {
+    /// `patience`: for how long it tries to let a paused guest go on while the hypervisor is away.
+    explicit Daemon(Outside& world, std::chrono::milliseconds patience = std::chrono::milliseconds(200))
+        : outside(world)
+        , pausePatience(patience) {
         lifecycleForEvents = &lifecycle;
     }
     // Workers first: what they still run uses the services.
     ~Daemon() { workers.reset(); }
 
     Outside& outside;
+    std::chrono::milliseconds pausePatience;
     RecordingEvents events;
     std::unique_ptr<core::WorkerPool> workers = std::make_unique<core::WorkerPool>(4);
     core::JobService jobs{*workers, events};
-    core::TemplateService templates{{outside.definitions, outside.templates, outside.builder, outside.acceleration,
-                                     outside.instances, outside.snapshotRecords, events},
+    core::TemplateService templates{{outside.gated.definitions, outside.templates, outside.builder,
+                                     outside.acceleration, outside.gated.instances, outside.gated.snapshotRecords,
+                                     events},
                                     jobs};
     core::DomainTable table{events};
-    core::LineageTable lineage{{outside.snapshotRecords, outside.snapshots, events}, table, FakeSnapshotStore::kFolder};
+    core::LineageTable lineage{
+        {outside.gated.snapshotRecords, outside.gated.snapshots, events}, table, FakeSnapshotStore::kFolder};
     core::UidLeases leases;
     core::CidLeases cids{outside.cidCounter, [this](std::uint32_t cid) { return outside.transport.isCidFree(cid); },
                          [] { return 7U; }};
     core::LifecycleService* lifecycleForEvents = nullptr;
     core::EmulatorMonitor monitor{outside.watch,
                                   [this](const InstanceId& id) { lifecycleForEvents->onEmulatorGone(id); }};
-    core::InstanceLauncher launcher{{outside.hypervisor, outside.store, outside.instances, outside.links,
-                                     outside.machines, outside.images, outside.snapshots, outside.acceleration,
-                                     outside.transport, outside.memory, outside.clock},
+    core::InstanceLauncher launcher{{outside.gated.hypervisor, outside.gated.store, outside.gated.instances,
+                                     outside.gated.links, outside.gated.machines, outside.images,
+                                     outside.gated.snapshots, outside.acceleration, outside.transport, outside.memory,
+                                     outside.clock},
                                     templates,
                                     leases,
                                     cids,
                                     monitor,
                                     table};
-    core::WarmImageService warmImages{{outside.hypervisor, outside.machines, outside.memoryCapturer, outside.images,
-                                       outside.links, [this] { return lineage.filesInUse(); }},
+    core::WarmImageService warmImages{{outside.gated.hypervisor, outside.gated.machines, outside.gated.memoryCapturer,
+                                       outside.images, outside.gated.links, [this] { return lineage.filesInUse(); }},
                                       launcher,
                                       templates,
                                       jobs,
                                       {.rest = std::chrono::seconds(5), .ask = std::chrono::milliseconds(1)}};
     core::LifecycleService lifecycle{table,
-                                     outside.domains,
-                                     outside.instances,
-                                     outside.links,
+                                     outside.gated.domains,
+                                     outside.gated.instances,
+                                     outside.gated.links,
                                      launcher,
                                      monitor,
                                      lineage,
@@ -115,22 +139,24 @@ struct Daemon {
                                       .retry = std::chrono::milliseconds(20),
                                       .lookAgain = std::chrono::milliseconds(5),
                                       .busy = std::chrono::milliseconds(20)}};
-    core::DomainService domains{{outside.domains, outside.definitions, outside.store, outside.links, outside.snapshots,
-                                 outside.snapshotRecords, outside.clock},
+    core::DomainService domains{{outside.gated.domains, outside.gated.definitions, outside.gated.store,
+                                 outside.gated.links, outside.gated.snapshots, outside.gated.snapshotRecords,
+                                 outside.clock},
                                 table,
                                 templates,
                                 lifecycle,
                                 jobs};
-    core::SnapshotTaker taker{
-        {outside.hypervisor, outside.machines, outside.memoryCapturer, outside.snapshots, outside.links, outside.clock},
-        lineage,
-        templates,
-        monitor,
-        std::chrono::milliseconds(200)};
-    core::SnapshotService snapshots{outside.snapshots, table, domains, lifecycle, lineage, taker, jobs};
-    core::Reconciler reconciler{{outside.hypervisor, outside.store, outside.templates, outside.builder, outside.domains,
-                                 outside.instances, outside.definitions, outside.links, outside.snapshotRecords,
-                                 outside.snapshots, outside.machines, outside.clock},
+    core::SnapshotTaker taker{{outside.gated.hypervisor, outside.gated.machines, outside.gated.memoryCapturer,
+                               outside.gated.snapshots, outside.gated.links, outside.clock},
+                              lineage,
+                              templates,
+                              monitor,
+                              pausePatience};
+    core::SnapshotService snapshots{outside.gated.snapshots, table, domains, lifecycle, lineage, taker, jobs};
+    core::Reconciler reconciler{{outside.gated.hypervisor, outside.gated.store, outside.templates, outside.builder,
+                                 outside.gated.domains, outside.gated.instances, outside.gated.definitions,
+                                 outside.gated.links, outside.gated.snapshotRecords, outside.gated.snapshots,
+                                 outside.gated.machines, outside.clock},
                                 table,
                                 lineage,
                                 leases,
