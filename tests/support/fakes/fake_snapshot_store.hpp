@@ -293,6 +293,12 @@ public:
             if (disk->layers.size() < 2 || &layerAt(*file) != &layerAt(disk->layers[1].path)) {
                 return fail(ErrorCode::HostFailure, "the emulator writes to " + file->string());
             }
+            if (const auto node = m_nodes.find(idOf(disk->layers[1].path)); node != m_nodes.end()) {
+                const auto& record = node->second.record;
+                if (record && record->phase != core::SnapshotRecord::Phase::Removed) {
+                    return fail(ErrorCode::WrongState, "the layers are of a snapshot by now");
+                }
+            }
             disk->layers.erase(disk->layers.begin());
             disk->layers.front().path = *file;
         }
@@ -341,6 +347,9 @@ private:
     };
 
     std::unique_lock<std::mutex> lock() { return std::unique_lock(m_instances.m_mutex); }
+    static SnapshotId idOf(const std::filesystem::path& layer) {
+        return SnapshotId::parse(layer.parent_path().filename().native()).value_or(SnapshotId());
+    }
     static std::filesystem::path folderOf(const SnapshotId& id) { return std::filesystem::path(kFolder) / id.text(); }
     static std::filesystem::path homeFolder(const DomainId& domain) { return "/fake/homes/" + domain.text(); }
     static std::filesystem::path instanceFolder(const InstanceId& id) { return "/fake/instances/" + id.text(); }
