@@ -285,7 +285,9 @@ private:
             say(name + " is suspended in no memory");
             return;
         }
-        if (entry.instance || entry.state != core::DomainState::Suspended) {
+        // A failed start may have left it so: the next one goes on there.
+        if (entry.instance ||
+            (entry.state != core::DomainState::Suspended && entry.state != core::DomainState::Failed)) {
             say(name + " is suspended and " + std::string(core::nameOf(entry.state)));
         }
         if (below(home) != node->home.layers || !outside.snapshots.isUntouched(home.layers.front().path)) {

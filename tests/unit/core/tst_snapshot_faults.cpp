@@ -28,7 +28,9 @@ struct Scene {
     std::map<SnapshotId, SnapshotWorld::Held> nodes;
     Content before; ///< of the domain's home
 
-    Scene() {
+    /// `patience`: a daemon that lives on waits for the hypervisor.
+    explicit Scene(bool livesOn)
+        : world(std::chrono::milliseconds(livesOn ? 200 : -1)) {
         work = world.create("work");
         world.start(work);
         world.write(work, "file", "one");
@@ -166,7 +168,8 @@ public:
     Trial(const Verb& verb, Cut cut, unsigned at)
         : m_verb(verb)
         , m_cut(cut)
-        , m_at(at) {}
+        , m_at(at)
+        , m_scene(cut == Cut::Once) {}
 
     /// What is wrong after it; empty: nothing.
     QString run() {
@@ -214,6 +217,11 @@ private:
         if (m_cut == Cut::Once) {
             settle();
             gate.heal();
+            // One that is half removed can only be removed: another try goes on with it.
+            const auto entry = world().daemon->table.find(m_scene.work);
+            if (entry && entry->record.phase == DomainRecord::Phase::Removing) {
+                world().removeDomain(m_scene.work);
+            }
         } else if (m_cut != Cut::Never) {
             world().restart();
             for (const Error& problem : world().report.problems) {
@@ -314,6 +322,15 @@ private:
         world().start(m_scene.work);
         same("after the next start");
         m_scene.nodes = world().allHeld();
+        // What this error of these calls means is that the memory is damaged; the disks are not.
+        const bool isDamaged = m_verb.isRevert && m_cut == Cut::Once &&
+                               (m_cutAt == "SnapshotStore::memoryImage" || m_cutAt == "Machines::load");
+        if (world().daemon->lineage.find(m_scene.first)->suspect.empty() == isDamaged) {
+            wrong(isDamaged ? "the node is not suspect" : "the node is suspect");
+        }
+        if (isDamaged) {
+            return;
+        }
         world().revert(m_scene.first);
         if (world().home(m_scene.work) != m_scene.nodes[m_scene.first].home) {
             wrong("reverting gives something else");
