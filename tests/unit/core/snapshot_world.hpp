@@ -230,7 +230,9 @@ private:
             }
         }
         // Memory goes on above exactly the disks that it was captured with.
-        for (const auto& spec : outside.hypervisor.started()) {
+        const auto started = outside.hypervisor.started();
+        for (; m_startsSeen < started.size(); ++m_startsSeen) {
+            const core::InstanceSpec& spec = started[m_startsSeen];
             const auto node = spec.memoryImage ? daemon->lineage.find(nodeOf(*spec.memoryImage)) : std::nullopt;
             if (node && (below(spec.system) != node->system.layers || below(*spec.home) != node->home.layers)) {
                 say("the memory of snapshot " + core::shortId(node->id) + " went on above other disks");
@@ -313,6 +315,7 @@ private:
     }
 
     std::chrono::milliseconds m_patience;
+    std::size_t m_startsSeen = 0;
     QStringList m_problems;
 };
 

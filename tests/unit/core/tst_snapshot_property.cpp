@@ -48,7 +48,7 @@ public:
         }
         switch (below(18)) {
         case 0:
-            return m_domains.size() < kMostDomains ? create() : removeDomain();
+            return m_domains.size() < kMostDomains ? create() : write();
         case 1:
         case 2:
             return start();
@@ -126,8 +126,6 @@ public:
         return wrong.join("; ");
     }
     [[nodiscard]] const std::map<std::string, unsigned>& counts() const { return m_counts; }
-    /// The fakes that lose something on purpose, to see that it would be found.
-    SnapshotWorld& world() { return m_world; }
 
 private:
     unsigned below(std::size_t limit) { return static_cast<unsigned>(m_random() % limit); }
@@ -225,13 +223,12 @@ private:
     }
     std::string fork() {
         if (m_domains.size() >= kMostDomains || m_nodes.size() >= kMostNodes) {
-            return removeDomain();
+            return chance(2) ? removeDomain() : write();
         }
         const std::string name = newName();
         const bool isDiskOnly = chance(3);
         if (m_nodes.empty() || chance(2)) {
             const auto [id, source] = *any(m_domains);
-            const auto before = m_world.allHeld();
             const auto made =
                 std::get<DomainId>(m_world
                                        .done(m_world.daemon->snapshots.forkNow(
@@ -348,7 +345,7 @@ class TestSnapshotProperty : public QObject {
 private slots:
     void whateverIsDone_nothingElseChanges_data() {
         QTest::addColumn<unsigned>("seed");
-        for (const unsigned seed : {20260U, 1U, 7U, 4242U}) {
+        for (const unsigned seed : {20260U, 7U}) {
             QTest::addRow("seed %u", seed) << seed;
         }
     }
