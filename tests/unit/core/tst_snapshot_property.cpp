@@ -22,12 +22,14 @@ constexpr std::size_t kMostDomains = 6;
 constexpr std::size_t kMostNodes = 40; ///< so that retention does not come into it
 
 struct ModelDomain {
+    unsigned serial = 0;
     std::string name;
     State state = State::Stopped;
     Content content;
     std::optional<SnapshotId> head;
 };
 struct ModelNode {
+    unsigned serial = 0;
     DomainId domain;
     std::optional<SnapshotId> parent;
     Content content;
@@ -130,10 +132,15 @@ public:
 private:
     unsigned below(std::size_t limit) { return static_cast<unsigned>(m_random() % limit); }
     bool chance(unsigned oneIn) { return below(oneIn) == 0; }
+    /// By their age, since ids are random: the same seed does the same.
     template <class Map> auto any(Map& map) {
-        auto found = map.begin();
-        std::advance(found, below(map.size()));
-        return found;
+        std::vector<typename Map::iterator> all;
+        for (auto at = map.begin(); at != map.end(); ++at) {
+            all.push_back(at);
+        }
+        std::sort(all.begin(), all.end(),
+                  [](const auto& one, const auto& other) { return one->second.serial < other->second.serial; });
+        return all[below(all.size())];
     }
     std::string said(const std::string& what, const std::string& name) {
         ++m_counts[what];
@@ -150,7 +157,7 @@ private:
 
     std::string create() {
         const std::string name = newName();
-        m_domains[m_world.create(name)] = {name, State::Stopped, {}, std::nullopt};
+        m_domains[m_world.create(name)] = {++m_serial, name, State::Stopped, {}, std::nullopt};
         return said("create", name);
     }
     std::string start() {
@@ -180,7 +187,7 @@ private:
     SnapshotId took(const DomainId& id, const SnapshotId& node, bool hasMemory) {
         ModelDomain& domain = m_domains.at(id);
         if (!m_nodes.contains(node)) { // of a suspended one it is the one that there is
-            m_nodes[node] = {id, domain.head, domain.content, hasMemory, false};
+            m_nodes[node] = {++m_serial, id, domain.head, domain.content, hasMemory, false};
         }
         domain.head = node;
         return node;
@@ -244,7 +251,8 @@ private:
     }
     void forked(const DomainId& made, const std::string& name, const SnapshotId& from, bool isDiskOnly) {
         const ModelNode& node = m_nodes.at(from);
-        m_domains[made] = {name, node.hasMemory && !isDiskOnly ? State::Suspended : State::Stopped, node.content, from};
+        m_domains[made] = {++m_serial, name, node.hasMemory && !isDiskOnly ? State::Suspended : State::Stopped,
+                           node.content, from};
     }
     std::string suspend() {
         auto& [id, domain] = *any(m_domains);
@@ -332,6 +340,7 @@ private:
     std::mt19937 m_random;
     SnapshotWorld m_world;
     unsigned m_made = 0;
+    unsigned m_serial = 0;
     std::map<DomainId, ModelDomain> m_domains;
     std::map<SnapshotId, ModelNode> m_nodes;
     std::map<std::string, unsigned> m_counts;
