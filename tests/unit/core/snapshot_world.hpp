@@ -56,6 +56,19 @@ public:
         boot();
     }
 
+    /// As restart(), but that one is killed as well, before this call of its reconciler. False: it had done all by
+    /// then.
+    bool restartAndKill(unsigned before) {
+        daemon.reset();
+        outside.watch.forgetAll();
+        outside.gate.arm(CallGate::Cut::Before, before);
+        daemon = std::make_unique<Daemon>(outside, m_patience);
+        [[maybe_unused]] const auto cut = daemon->reconciler.run();
+        cutAgainAt = outside.gate.cutAt();
+        return !cutAgainAt.empty();
+    }
+    std::string cutAgainAt; ///< the call
+
     // ---- verbs, which must succeed ----------------------------------------------------------------------------------
 
     core::JobInfo end(const Result<JobId>& job) {
