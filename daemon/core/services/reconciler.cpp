@@ -243,6 +243,12 @@ void Reconciler::settleInstance(const InstanceRecord& record, const std::vector<
     const bool isSuspended =
         entry && entry->head.isSuspended &&
         (record.phase == InstancePhase::Stopping || (emulator != observed.end() && isSuspension(*entry, *emulator)));
+    if (isSuspended && record.phase == InstancePhase::Running) {
+        // Were this to be cut off as well, an emulator that is gone would look as if it had died.
+        if (auto recorded = m_ports.instances.setPhase(record.id, InstancePhase::Stopping); !recorded) {
+            report.problems.push_back(recorded.error());
+        }
+    }
     const auto keptHome = entry ? InstanceLauncher::keptHomeOf(*entry) : std::nullopt;
     // In the table first: what cannot be ended now stays known and is tried again.
     m_table.setInstance(record.domain, record);

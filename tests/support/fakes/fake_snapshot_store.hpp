@@ -91,9 +91,20 @@ public:
             addAll(node.files.system);
             addAll(node.files.home);
         }
+        // Homes and instances take all names in their folders along when they go.
+        std::set<std::filesystem::path> folders;
+        for (const auto& [domain, home] : m_instances.homes) {
+            folders.insert(homeFolder(domain));
+        }
+        for (const auto& [instance, home] : m_instances.instances) {
+            folders.insert(instanceFolder(instance));
+        }
+        for (const auto& [id, node] : m_nodes) {
+            folders.insert(folderOf(id));
+        }
         std::vector<std::filesystem::path> stray;
         for (const auto& [file, layer] : m_layers) {
-            if (isThere(file) && !used.contains(layer.get())) {
+            if (!used.contains(layer.get()) && !m_gone.contains(file) && folders.contains(file.parent_path())) {
                 stray.push_back(file);
             }
         }
@@ -365,17 +376,6 @@ private:
         }
         return *layer;
     }
-    /// By its name. Homes and instances take all names in their folders along when they go.
-    bool isThere(const std::filesystem::path& file) {
-        const auto folder = file.parent_path();
-        const auto isFolder = [&](const auto& entry) { return homeOrInstanceFolder(entry.first) == folder; };
-        return !m_gone.contains(file) && folder.parent_path() != "/fake/templates" &&
-               (folder.parent_path() == kFolder ||
-                std::any_of(m_instances.homes.begin(), m_instances.homes.end(), isFolder) ||
-                std::any_of(m_instances.instances.begin(), m_instances.instances.end(), isFolder));
-    }
-    static std::filesystem::path homeOrInstanceFolder(const DomainId& domain) { return homeFolder(domain); }
-    static std::filesystem::path homeOrInstanceFolder(const InstanceId& instance) { return instanceFolder(instance); }
     void eraseNewLayers(const Node& node) {
         m_gone.insert(node.files.newHome);
         if (node.files.newSystem) {

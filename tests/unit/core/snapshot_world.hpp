@@ -56,6 +56,19 @@ public:
         boot();
     }
 
+    /// As restart(), but that one is killed as well, before this call of its reconciler. False: it had done all by
+    /// then.
+    bool restartAndKill(unsigned before) {
+        daemon.reset();
+        outside.watch.forgetAll();
+        outside.gate.arm(CallGate::Cut::Before, before);
+        daemon = std::make_unique<Daemon>(outside, m_patience);
+        [[maybe_unused]] const auto cut = daemon->reconciler.run();
+        cutAgainAt = outside.gate.cutAt();
+        return !cutAgainAt.empty();
+    }
+    std::string cutAgainAt; ///< the call
+
     // ---- verbs, which must succeed ----------------------------------------------------------------------------------
 
     core::JobInfo end(const Result<JobId>& job) {
@@ -230,7 +243,9 @@ private:
             }
         }
         // Memory goes on above exactly the disks that it was captured with.
-        for (const auto& spec : outside.hypervisor.started()) {
+        const auto started = outside.hypervisor.started();
+        for (; m_startsSeen < started.size(); ++m_startsSeen) {
+            const core::InstanceSpec& spec = started[m_startsSeen];
             const auto node = spec.memoryImage ? daemon->lineage.find(nodeOf(*spec.memoryImage)) : std::nullopt;
             if (node && (below(spec.system) != node->system.layers || below(*spec.home) != node->home.layers)) {
                 say("the memory of snapshot " + core::shortId(node->id) + " went on above other disks");
@@ -285,7 +300,9 @@ private:
             say(name + " is suspended in no memory");
             return;
         }
-        if (entry.instance || entry.state != core::DomainState::Suspended) {
+        // A failed start may have left it so: the next one goes on there.
+        if (entry.instance ||
+            (entry.state != core::DomainState::Suspended && entry.state != core::DomainState::Failed)) {
             say(name + " is suspended and " + std::string(core::nameOf(entry.state)));
         }
         if (below(home) != node->home.layers || !outside.snapshots.isUntouched(home.layers.front().path)) {
@@ -311,6 +328,7 @@ private:
     }
 
     std::chrono::milliseconds m_patience;
+    std::size_t m_startsSeen = 0;
     QStringList m_problems;
 };
 

@@ -28,7 +28,9 @@ struct Scene {
     std::map<SnapshotId, SnapshotWorld::Held> nodes;
     Content before; ///< of the domain's home
 
-    Scene() {
+    /// `patience`: a daemon that lives on waits for the hypervisor.
+    explicit Scene(bool livesOn)
+        : world(std::chrono::milliseconds(livesOn ? 200 : -1)) {
         work = world.create("work");
         world.start(work);
         world.write(work, "file", "one");
@@ -163,10 +165,13 @@ const char* nameOf(Cut cut) {
 /// One run of one verb with one cut.
 class Trial {
 public:
-    Trial(const Verb& verb, Cut cut, unsigned at)
+    /// `again`: the next daemon is killed as well, before this call of its reconciler; 0: it is not.
+    Trial(const Verb& verb, Cut cut, unsigned at, unsigned again = 0)
         : m_verb(verb)
         , m_cut(cut)
-        , m_at(at) {}
+        , m_at(at)
+        , m_again(again)
+        , m_scene(cut == Cut::Once) {}
 
     /// What is wrong after it; empty: nothing.
     QString run() {
@@ -189,6 +194,9 @@ public:
     }
     std::vector<std::string> calls() { return m_calls; }
     std::string cutAt() { return m_cutAt; }
+    std::string cutAgainAt() { return world().cutAgainAt; }
+    /// The reconciler had done all before it was to be killed.
+    [[nodiscard]] bool wasAgainTooLate() const { return m_wasAgainTooLate; }
     [[nodiscard]] bool hasSucceeded() const { return m_hasSucceeded; }
 
 private:
@@ -214,7 +222,15 @@ private:
         if (m_cut == Cut::Once) {
             settle();
             gate.heal();
+            // One that is half removed can only be removed: another try goes on with it.
+            const auto entry = world().daemon->table.find(m_scene.work);
+            if (entry && entry->record.phase == DomainRecord::Phase::Removing) {
+                world().removeDomain(m_scene.work);
+            }
         } else if (m_cut != Cut::Never) {
+            if (m_again > 0) {
+                m_wasAgainTooLate = !world().restartAndKill(m_again);
+            }
             world().restart();
             for (const Error& problem : world().report.problems) {
                 wrong("the reconciler says: " + problem.message);
@@ -314,6 +330,15 @@ private:
         world().start(m_scene.work);
         same("after the next start");
         m_scene.nodes = world().allHeld();
+        // What this error of these calls means is that the memory is damaged; the disks are not.
+        const bool isDamaged = m_verb.isRevert && m_cut == Cut::Once &&
+                               (m_cutAt == "SnapshotStore::memoryImage" || m_cutAt == "Machines::load");
+        if (world().daemon->lineage.find(m_scene.first)->suspect.empty() == isDamaged) {
+            wrong(isDamaged ? "the node is not suspect" : "the node is suspect");
+        }
+        if (isDamaged) {
+            return;
+        }
         world().revert(m_scene.first);
         if (world().home(m_scene.work) != m_scene.nodes[m_scene.first].home) {
             wrong("reverting gives something else");
@@ -346,6 +371,7 @@ private:
     const Verb& m_verb;
     Cut m_cut;
     unsigned m_at;
+    unsigned m_again;
     Scene m_scene;
     std::string m_stage;
     QStringList m_wrong;
@@ -354,6 +380,7 @@ private:
     std::vector<std::string> m_calls;
     std::string m_cutAt;
     bool m_hasSucceeded = false;
+    bool m_wasAgainTooLate = false;
 };
 
 } // namespace
@@ -391,6 +418,42 @@ private slots:
                                  .arg(QString::fromStdString(trial.cutAt()), problems));
             }
         }
+        QVERIFY2(found.isEmpty(), qPrintable("\n  " + found.join("\n  ")));
+    }
+
+    void verbs_surviveTwoKills_data() {
+        QTest::addColumn<QString>("verb");
+        for (const char* name : {"create full", "revert running", "suspend", "resume",
+                                 "remove nodes that nothing lies above", "remove the domain"}) {
+            QTest::newRow(name) << name;
+        }
+    }
+    void verbs_surviveTwoKills() {
+        QFETCH(QString, verb);
+        const Verb& tried = verbs().at(verb.toStdString());
+        Trial whole(tried, Cut::Never, 0);
+        QCOMPARE(whole.run(), QString());
+        const auto points = static_cast<unsigned>(whole.calls().size());
+        QStringList found;
+        unsigned pairs = 0;
+        for (unsigned at = 1; at <= points; ++at) {
+            for (unsigned again = 1;; ++again) {
+                Trial trial(tried, Cut::Before, at, again);
+                const QString problems = trial.run();
+                if (!problems.isEmpty()) {
+                    found.append(QString("killed before %1 (%2), then before %3 of the reconciler (%4): %5")
+                                     .arg(at)
+                                     .arg(QString::fromStdString(trial.cutAt()))
+                                     .arg(again)
+                                     .arg(QString::fromStdString(trial.cutAgainAt()), problems));
+                }
+                if (trial.wasAgainTooLate()) {
+                    break;
+                }
+                ++pairs;
+            }
+        }
+        qInfo("%s: %u pairs of cut points", qPrintable(verb), pairs);
         QVERIFY2(found.isEmpty(), qPrintable("\n  " + found.join("\n  ")));
     }
 };
