@@ -297,6 +297,20 @@ void RandrHeads::apply(const HeadRects& wanted) {
     forgetUnusedModes();
 }
 
+void RandrHeads::showAgain() {
+    if (m_outputs.empty()) {
+        return;
+    }
+    xcb_grab_server(m_connection.x());
+    for (std::size_t i = 0; i < m_outputs.size(); ++i) {
+        // The same again would change nothing, so the driver would not do it.
+        if (m_rects[i] && !(setHead(i, std::nullopt) && setHead(i, m_rects[i]))) {
+            m_rects[i].reset(); // so that the next settling tries it
+        }
+    }
+    xcb_ungrab_server(m_connection.x());
+}
+
 /// Each size that a user drags a window through would leave one.
 void RandrHeads::forgetUnusedModes() {
     xcb_connection_t* const x = m_connection.x();

@@ -79,6 +79,9 @@ void Session::serveAgent(bool mayRead) {
     const bool wasConnected = m_link.isConnected();
     if (m_link.connectIfDue(Clock::now())) {
         m_announcer.startOver(m_heads.count());
+        // The host is another than before, and this may be another machine.
+        m_heads.showAgain();
+        m_manager->headsChanged();
     }
     if (mayRead) {
         m_link.receive([this](const Command& command) { obey(command); });
