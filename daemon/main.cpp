@@ -281,6 +281,11 @@ int run(const Settings& settings) noexcept {
                                  .heads = snapshotRepository,
                                  .clock = clock},
                                 table, templates, lifecycle, jobs);
+    domains.whenRemoved([&lineage] {
+        if (auto collected = lineage.collect(); !collected) {
+            log::warning("files of removed snapshots stay for now", {{"ERROR", collected.error().message}});
+        }
+    });
     core::SnapshotTaker snapshotTaker({.hypervisor = hypervisor,
                                        .machines = machines,
                                        .memory = memoryCapturer,

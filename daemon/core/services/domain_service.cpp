@@ -330,6 +330,9 @@ Result<JobId> DomainService::remove(const Caller& caller, const DomainId& id, bo
             return fail(removed.error().in("removing domain \"" + domain->record.name + "\""));
         }
         m_table.erase(id);
+        if (m_whenRemoved) {
+            m_whenRemoved();
+        }
         return JobResult(std::monostate{});
     });
 }

@@ -55,6 +55,10 @@ public:
     DomainService(Ports ports, DomainTable& table, TemplateService& templates, LifecycleService& lifecycle,
                   JobService& jobs);
 
+    /// Called after a domain and its home are gone, from a job's thread: what its home lay above may be of no use any
+    /// more. To be set before the first removal.
+    void whenRemoved(std::function<void()> told) { m_whenRemoved = std::move(told); }
+
     Result<DomainId> create(const Caller& caller, const std::string& name, const CreateOptions& options);
     /// A domain that begins where the node stands: its home lies above the node's. Label and egress are those of
     /// `definition`, whose name and file are not used. Its head is the node; suspended in it when it has memory and
@@ -92,6 +96,7 @@ private:
     TemplateService& m_templates;
     LifecycleService& m_lifecycle;
     JobService& m_jobs;
+    std::function<void()> m_whenRemoved;
     std::mutex m_definitions; ///< held while a definition is changed or goes: each change starts from the one before
 };
 

@@ -193,7 +193,7 @@ Result<JobId> SnapshotService::remove(const Caller& caller, const SnapshotId& id
                         });
 }
 
-/// After a new node: the oldest automatic ones that are too many go.
+/// After a change: the oldest automatic nodes that are too many go, and the files that nothing lies above any more.
 void SnapshotService::prune(const DomainId& domain) {
     const std::lock_guard lock(m_removing);
     std::vector<SnapshotId> heads;
@@ -203,10 +203,7 @@ void SnapshotService::prune(const DomainId& domain) {
         }
     }
     const auto over = overRetention(m_lineage.all(), domain, m_retention, heads);
-    if (over.empty()) {
-        return;
-    }
-    if (auto removed = m_lineage.remove(over); !removed) {
+    if (auto removed = over.empty() ? m_lineage.collect() : m_lineage.remove(over); !removed) {
         log::warning("old snapshots could not be removed",
                      {{"DOMAIN", domain.text()}, {"ERROR", removed.error().message}});
     }
