@@ -246,16 +246,20 @@ private:
     }
     /// What could not be done at once is tried again a moment later.
     void settle() {
-        [[maybe_unused]] const bool isQuiet = QTest::qWaitFor(
-            [&] {
-                const auto all = world().daemon->table.all();
-                return std::all_of(all.begin(), all.end(), [](const DomainEntry& entry) {
-                    return (entry.state == State::Running) == entry.instance.has_value();
-                });
-            },
-            2000);
+        const auto isSettled = [&] {
+            for (const DomainEntry& seen : world().daemon->table.all()) {
+                // Whoever is still at it holds it.
+                const auto operation = world().daemon->table.beginOperation(seen.record.id, "a look");
+                const auto entry = operation ? world().daemon->table.find(seen.record.id) : std::nullopt;
+                if (!entry || (entry->state == State::Running) != entry->instance.has_value() ||
+                    (entry->state != State::Running && hasEmulator(entry->state))) {
+                    return false;
+                }
+            }
+            return true;
+        };
+        [[maybe_unused]] const bool isQuiet = QTest::qWaitFor(isSettled, 5000);
     }
-
     /// While the disk is full guests run all the same, and none changes what a node has frozen.
     void checkGuests() {
         for (const auto& emulator : got(world().outside.hypervisor.list())) {
