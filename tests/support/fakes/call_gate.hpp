@@ -20,6 +20,7 @@ public:
         Before, ///< the n-th call does not happen, nor does any after it: the daemon was killed just before
         After,  ///< the n-th call happens, but nobody hears of it, and none after it: killed just after
         Once,   ///< the n-th call alone fails; the daemon lives on
+        Disk,   ///< from the n-th call on all stores and repositories fail; the daemon and its emulators live on
     };
 
     /// Counts anew, from 1.
@@ -77,6 +78,15 @@ private:
             return Way::Closed;
         }
         m_names.emplace_back(name);
+        if (m_cut == Cut::Disk) {
+            const bool isOnDisk = m_names.back().find("Store::") != std::string::npos ||
+                                  m_names.back().find("Repository::") != std::string::npos;
+            if (m_names.size() < m_at || !isOnDisk) {
+                return Way::Open;
+            }
+            m_cutAt = m_cutAt.empty() ? m_names.back() : m_cutAt;
+            return Way::Closed;
+        }
         if (m_cut == Cut::Never || m_names.size() != m_at) {
             return Way::Open;
         }
