@@ -124,13 +124,36 @@ private slots:
         QCOMPARE(m_connection->runningExecs(), 0U);
     }
 
+    void refusalsAreErrors_data() {
+        QTest::addColumn<int>("reason");
+        QTest::addColumn<int>("errorNumber");
+        QTest::addColumn<int>("code");
+        const auto row = [](const char* name, channel::RefusedReason reason, int errorNumber, ErrorCode code) {
+            QTest::newRow(name) << int(reason) << errorNumber << int(code);
+        };
+        row("too many", channel::RefusedReason::TooMany, 0, ErrorCode::LimitExceeded);
+        row("not ready", channel::RefusedReason::NotReady, 0, ErrorCode::Unavailable);
+        row("no answer", channel::RefusedReason::TimedOut, 0, ErrorCode::TimedOut);
+        row("an older agent", channel::RefusedReason::Unsupported, 0, ErrorCode::WrongState);
+        row("the guest is busy", channel::RefusedReason::GuestError, EAGAIN, ErrorCode::Busy);
+        row("its disks are slow", channel::RefusedReason::GuestError, ETIMEDOUT, ErrorCode::TimedOut);
+        row("its disks are broken", channel::RefusedReason::GuestError, EIO, ErrorCode::GuestFailure);
+    }
     void refusalsAreErrors() {
+        QFETCH(int, reason);
+        QFETCH(int, errorNumber);
         auto asking =
-            std::async(std::launch::async, [&] { return m_connection->ask({.kind = ToChannelKind::Status}, {}, 10s); });
+            std::async(std::launch::async, [&] { return m_connection->ask({.kind = ToChannelKind::Freeze}, {}, 10s); });
         say({.kind = FromChannelKind::Refused,
-             .a = static_cast<std::uint32_t>(channel::RefusedReason::TooMany),
-             .request = hear().request});
-        QCOMPARE(asking.get().error().code, ErrorCode::LimitExceeded);
+             .a = static_cast<std::uint32_t>(reason),
+             .request = hear().request,
+             .b = errorNumber});
+        QTEST(int(asking.get().error().code), "code");
+    }
+
+    void theGuestsName_isSentAndNotWaitedFor() {
+        m_connection->setHostname("work");
+        QCOMPARE(hear().kind, ToChannelKind::SetHostname);
     }
 
     void ends_data() {
