@@ -171,6 +171,11 @@ Result<std::vector<std::filesystem::path>> LineageTable::filesInUse() const {
 
 Status LineageTable::collect() {
     const std::lock_guard lock(m_collecting);
+    const Lineage now = all();
+    if (std::none_of(now.begin(), now.end(),
+                     [](const SnapshotRecord& record) { return record.phase == SnapshotRecord::Phase::Removed; })) {
+        return {};
+    }
     // Asked before the lineage is: what is begun after that has its record already.
     const auto inUse = m_ports.store.filesInUse();
     if (!inUse) {
