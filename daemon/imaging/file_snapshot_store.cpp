@@ -318,6 +318,7 @@ Status FileSnapshotStore::update(const core::SnapshotRecord& record) {
         core::SnapshotRecord& stored = manifest.record;
         stored.parent = record.parent; // nodes between them may go
         stored.phase = record.phase;
+        stored.reason = record.reason;
         stored.label = record.label;
         stored.isPinned = record.isPinned;
         stored.suspect = record.suspect;

@@ -121,10 +121,10 @@ private slots:
               QStringList{"domain", "suspend", "one"}}) {
             for (const int moment : {30, 80, 130, 200, 300}) {
                 verb(arguments, moment, [] { killAll(emulatorPids()); });
-                QTRY_VERIFY_WITH_TIMEOUT(stateOf("one") != "starting" && stateOf("one") != "stopping", 30'000);
-                if (stateOf("one") == "running") {
-                    QTest::qSleep(500); // the news of its emulator's end may be under way
-                }
+                // The news of its emulator's end may be under way, and so may a boot.
+                QTRY_VERIFY_WITH_TIMEOUT(stateOf("one") != "starting" && stateOf("one") != "stopping" &&
+                                             (stateOf("one") != "running" || libvirtState() == "running"),
+                                         240'000);
                 usable(qPrintable("emulator: " + arguments.join(' ')), moment);
                 if (QTest::currentTestFailed()) {
                     return;

@@ -162,10 +162,12 @@ bool isAutomatic(const SnapshotRecord& record) {
 
 std::vector<SnapshotId> overRetention(const Lineage& lineage, const DomainId& domain, const RetentionRule& rule,
                                       const std::vector<SnapshotId>& keep) {
+    // Only those that may go count: what is pinned or has something below it must not cost another its place.
     std::vector<const SnapshotRecord*> automatic;
     Bytes bytes = 0;
     for (const SnapshotRecord& record : lineage) {
-        if (isPresent(record) && record.domain == domain && isAutomatic(record)) {
+        if (isPresent(record) && record.domain == domain && isAutomatic(record) && !record.isPinned &&
+            !contains(keep, record.id) && !hasPresentChild(lineage, record.id)) {
             automatic.push_back(&record);
             bytes += record.sizeOnDisk;
         }
@@ -178,9 +180,6 @@ std::vector<SnapshotId> overRetention(const Lineage& lineage, const DomainId& do
     for (const SnapshotRecord* const record : automatic) {
         if (count <= rule.mostAutomatic && bytes <= rule.mostAutomaticBytes) {
             break;
-        }
-        if (record->isPinned || contains(keep, record->id) || hasPresentChild(lineage, record->id)) {
-            continue;
         }
         over.push_back(record->id);
         --count;

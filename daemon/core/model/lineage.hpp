@@ -50,7 +50,7 @@ struct RetentionRule {
 /// Reasons that the product gives by itself; all else is the user's and stays.
 bool isAutomatic(const SnapshotRecord& record);
 /// Automatic nodes of the domain that are too many, the oldest first: never pinned ones, never one with children, never
-/// `keep` (heads).
+/// `keep` (heads, and what somebody was just told of). Those do not count either.
 std::vector<SnapshotId> overRetention(const Lineage& lineage, const DomainId& domain, const RetentionRule& rule,
                                       const std::vector<SnapshotId>& keep);
 

@@ -64,10 +64,11 @@ struct SnapshotRecord {
     SnapshotKind kind = SnapshotKind::Disk;
     Phase phase = Phase::Creating; ///< changes
     std::int64_t createdAt = 0;    ///< seconds since the epoch
-    std::string reason;            ///< "manual", "before-revert", "suspend", …; or the user's words
-    std::string label;             ///< changes; the user's name for it, may be empty
-    bool isPinned = false;         ///< changes; no retention rule removes it
-    std::string suspect;           ///< changes; why it cannot be trusted; empty: it can
+    /// Changes when somebody asks for one that was automatic.
+    std::string reason;    ///< "manual", "before-revert", "suspend", …; or the user's words
+    std::string label;     ///< changes; the user's name for it, may be empty
+    bool isPinned = false; ///< changes; no retention rule removes it
+    std::string suspect;   ///< changes; why it cannot be trusted; empty: it can
     std::string templateName;
     std::string templateVersion;
     std::string size; ///< its name
@@ -96,6 +97,9 @@ inline constexpr std::string_view kReasonBeforeUpgrade = "before-upgrade";
 inline constexpr std::string_view kReasonOnStop = "on-stop";
 inline constexpr std::string_view kReasonSuspend = "suspend";
 inline constexpr std::string_view kReasonFork = "fork";
+
+/// What SnapshotRecord::suspect begins with when only the memory cannot be trusted.
+inline constexpr std::string_view kSuspectMemory = "memory: ";
 
 /// What people are shown of an id, and may type.
 std::string shortId(const SnapshotId& id);

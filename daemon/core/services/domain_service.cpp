@@ -270,6 +270,13 @@ Status DomainService::growHome(const DomainEntry& entry, Bytes size) {
         return fail(operation.error());
     }
     const auto now = m_table.find(entry.record.id);
+    if (now && now->head.isSuspended) {
+        return fail(ErrorCode::WrongState,
+                    "domain \"" + entry.record.name +
+                        "\" is suspended, and its memory knows the home as it is; it can grow after: "
+                        "bulkhead domain stop " +
+                        entry.record.name);
+    }
     if (now && now->instance) {
         return fail(ErrorCode::WrongState, "domain \"" + entry.record.name + "\" is " +
                                                std::string(nameOf(now->state)) +

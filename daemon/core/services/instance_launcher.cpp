@@ -471,7 +471,8 @@ Status InstanceLauncher::beginFromImage(Plan& plan, const JobContext& job) {
     }
     if (auto opened = openLink(plan, *started, kWarmTimeout, job); !opened) {
         // A host may be too busy for a guest to answer in time; hardly for two in a row.
-        plan.isImageBroken = m_doubts.isRaisedAgain(plan.memory->image);
+        // (A node is never given up for that: it may be the only one of its kind.)
+        plan.isImageBroken = !plan.memory->isNode && m_doubts.isRaisedAgain(plan.memory->image);
         return fail(opened.error().in(phase));
     }
     m_doubts.forget(plan.memory->image);

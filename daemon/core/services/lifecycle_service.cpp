@@ -88,7 +88,14 @@ Result<StartResult> LifecycleService::startHeld(const DomainId& id, bool isCold,
         }
         return started;
     }
-    return launch(*entry, node, isCold, job);
+    if (node->suspect.empty() || isCold) {
+        return launch(*entry, node, isCold, job);
+    }
+    auto booted = launch(*entry, node, true, job);
+    if (booted) {
+        booted->note = "its snapshot cannot be trusted (" + node->suspect + "), so it booted";
+    }
+    return booted;
 }
 
 Result<StartResult> LifecycleService::startFrom(const DomainId& id, const SnapshotRecord& node, bool isCold,
@@ -136,7 +143,7 @@ Result<StartResult> LifecycleService::launch(const DomainEntry& domain, const st
     const auto launched = m_launcher.launch(domain, {.mayUseImage = !isCold, .node = node},
                                             JobContext(cancel.get_token(), job.progress()));
     if (node && launched && launched->isImageBroken) {
-        markSuspect(*node, launched->imageFailure->message);
+        markSuspect(node->id, launched->imageFailure->message);
     }
     if (!launched) {
         afterFailedStart(id, launched.error());
@@ -173,11 +180,12 @@ Result<StartResult> LifecycleService::launch(const DomainEntry& domain, const st
     return result;
 }
 
-void LifecycleService::markSuspect(SnapshotRecord node, const std::string& why) {
-    node.suspect = why;
-    if (auto marked = m_lineage.update(node); !marked) {
+void LifecycleService::markSuspect(const SnapshotId& node, const std::string& why) {
+    const auto marked =
+        m_lineage.edit(node, [&](SnapshotRecord& record) { record.suspect = std::string(kSuspectMemory) + why; });
+    if (!marked) {
         log::warning("a snapshot cannot be marked as suspect",
-                     {{"SNAPSHOT", node.id.text()}, {"ERROR", marked.error().message}});
+                     {{"SNAPSHOT", node.text()}, {"ERROR", marked.error().message}});
     }
 }
 
@@ -262,6 +270,14 @@ Status LifecycleService::endInstance(const DomainEntry& entry, StopOptions optio
         return entry.state == DomainState::Suspended ? m_table.apply(id, DomainEvent::MemoryDropped) : Status{};
     }
     const InstanceRecord instance = *entry.instance;
+    if (entry.head.isSuspended) {
+        // It has run since, so its next start must not go back; the record was not to be had when it began.
+        if (auto cleared = m_lineage.setHead(id, {entry.head.node, false}); !cleared) {
+            log::error("it cannot be recorded that a domain is not suspended any more",
+                       {{"DOMAIN", id.text()}, {"ERROR", cleared.error().message}});
+            m_table.setHead(id, {entry.head.node, false});
+        }
+    }
     // The intent first: a daemon that dies now goes on with it at its next start. But a full disk must not keep
     // anything from being stopped: what is recorded as running and does not run is settled by the reconciler as well.
     if (auto recorded = m_instances.setPhase(instance.id, InstancePhase::Stopping); !recorded) {

@@ -100,7 +100,7 @@ private:
     void handleLostLink(const InstanceId& instance, const LinkLoss& loss);
     Status reconnect(const InstanceId& instance, const LinkLoss& loss);
     Result<JobResult> runStop(const DomainId& id, StopOptions options, const JobContext& job);
-    void markSuspect(SnapshotRecord node, const std::string& why);
+    void markSuspect(const SnapshotId& node, const std::string& why);
     void afterFailedStart(const DomainId& id, const Error& error);
     void cancelStart(const DomainId& id);
 

@@ -53,9 +53,15 @@ Status LineageTable::save(const SnapshotRecord& record) {
     return kept;
 }
 
-Status LineageTable::update(const SnapshotRecord& record) {
+Result<SnapshotRecord> LineageTable::edit(const SnapshotId& id, const std::function<void(SnapshotRecord&)>& act) {
+    const std::lock_guard lock(m_editing);
+    auto record = find(id);
+    if (!record) {
+        return fail(ErrorCode::NotFound, "no such snapshot");
+    }
+    act(*record);
     // The manifest first: a database that was lost is made again from it.
-    return m_ports.store.update(record).and_then([&] { return save(record); });
+    return m_ports.store.update(*record).and_then([&] { return save(*record); }).map([&] { return *record; });
 }
 
 Status LineageTable::setHead(const DomainId& domain, const DomainHead& head) {
@@ -112,6 +118,7 @@ Status LineageTable::hide(const Lineage& before, const std::vector<SnapshotId>& 
 /// The database first: a node whose removal was not finished must not be lost with it. A manifest that says otherwise
 /// is put right by the reconciler, or goes with its node.
 Status LineageTable::change(const SnapshotId& id, const std::function<void(SnapshotRecord&)>& act) {
+    const std::lock_guard lock(m_editing);
     Lineage now = all();
     const auto found =
         std::find_if(now.begin(), now.end(), [&](const SnapshotRecord& record) { return record.id == id; });

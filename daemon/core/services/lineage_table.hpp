@@ -39,8 +39,9 @@ public:
     [[nodiscard]] std::optional<SnapshotId> parentOf(const SnapshotId& id) const;
     /// On disk when it returns; replaces an earlier one of its id.
     Status save(const SnapshotRecord& record);
-    /// As save(), for a node that has a manifest: that says it, too.
-    Status update(const SnapshotRecord& record);
+    /// Changes what may change of a node that people can see, in the manifest, too; the record as it is then. NotFound
+    /// when it has gone.
+    Result<SnapshotRecord> edit(const SnapshotId& id, const std::function<void(SnapshotRecord&)>& act);
     Status setHead(const DomainId& domain, const DomainHead& head);
     /// Takes nodes out of sight (see nodesToRemove()): children that stay get the next parent up, heads move up, and
     /// what nobody needs any more leaves the disk.
@@ -64,6 +65,7 @@ private:
     mutable std::mutex m_mutex; ///< guards m_lineage
     Lineage m_lineage;
     std::mutex m_collecting;
+    std::mutex m_editing; ///< held from reading a record to writing it back
 };
 
 } // namespace bulkhead::core

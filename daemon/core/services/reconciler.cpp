@@ -284,6 +284,7 @@ void Reconciler::clearSuspension(const DomainEntry& entry, Report& report) {
         return;
     }
     if (auto cleared = m_lineage.setHead(entry.record.id, {entry.head.node, false}); !cleared) {
+        m_table.setHead(entry.record.id, {entry.head.node, false});
         report.problems.push_back(cleared.error());
     }
 }

@@ -55,8 +55,7 @@ Result<SnapshotRecord> SnapshotService::setPinned(const Caller& caller, const Sn
     if (!node) {
         return node;
     }
-    node->isPinned = isPinned;
-    return m_lineage.update(*node).map([&] { return *node; });
+    return m_lineage.edit(id, [&](SnapshotRecord& record) { record.isPinned = isPinned; });
 }
 
 Result<SnapshotRecord> SnapshotService::setLabel(const Caller& caller, const SnapshotId& id, const std::string& label) {
@@ -67,12 +66,11 @@ Result<SnapshotRecord> SnapshotService::setLabel(const Caller& caller, const Sna
     if (auto checked = checkSnapshotText("label", label); !checked) {
         return fail(checked.error());
     }
-    node->label = label;
-    return m_lineage.update(*node).map([&] { return *node; });
+    return m_lineage.edit(id, [&](SnapshotRecord& record) { record.label = label; });
 }
 
 /// A node that can be begun from now: all of its files are there.
-Result<SnapshotRecord> SnapshotService::usable(const SnapshotId& id) {
+Result<SnapshotRecord> SnapshotService::usable(const SnapshotId& id, bool needsMemory) {
     auto node = m_lineage.find(id);
     if (!node) {
         return fail(ErrorCode::NotFound, "no such snapshot");
@@ -80,15 +78,18 @@ Result<SnapshotRecord> SnapshotService::usable(const SnapshotId& id) {
     if (node->suspect.empty()) {
         if (const auto damage = m_store.findMissing(*node)) {
             node->suspect = damage->file.filename().string() + ": " + damage->why;
-            [[maybe_unused]] const auto marked = m_lineage.update(*node);
+            [[maybe_unused]] const auto marked =
+                m_lineage.edit(id, [&](SnapshotRecord& record) { record.suspect = node->suspect; });
         }
     }
-    if (node->suspect.empty()) {
+    const bool isMemoryOnly = node->suspect.starts_with(kSuspectMemory);
+    if (node->suspect.empty() || (isMemoryOnly && !needsMemory)) {
         return std::move(*node);
     }
     const Lineage lineage = m_lineage.all();
     const SnapshotRecord* const good = lastGood(lineage, id);
     return fail(ErrorCode::HostFailure, "snapshot " + shortId(id) + " cannot be trusted (" + node->suspect + "); " +
+                                            (isMemoryOnly ? "its disks can (--disk); " : "") +
                                             (good != nullptr ? "the last good one before it is " + shortId(good->id)
                                                              : "there is none before it"));
 }
@@ -108,6 +109,14 @@ Result<JobId> SnapshotService::create(const Caller& caller, const DomainId& doma
         if (!checked) {
             return fail(checked.error());
         }
+    }
+    SnapshotRecord asAutomatic;
+    asAutomatic.reason = options.reason;
+    if (isAutomatic(asAutomatic)) {
+        return fail(ErrorCode::InvalidArgument,
+                    "reason: \"" + options.reason +
+                        "\" is what Bulkhead says of the snapshots that it takes by itself, and "
+                        "removes by itself; choose other words");
     }
     return m_jobs.begin("snapshot", caller.uid,
                         [this, domain, options](const JobContext& job) { return runCreate(domain, options, job); });
@@ -144,10 +153,24 @@ Result<SnapshotTaker::Taken> SnapshotService::takeNow(const DomainId& domain, co
     case DomainState::Suspended: {
         // Nothing has changed since its head was taken.
         const auto head = entry->head.node ? m_lineage.find(*entry->head.node) : std::nullopt;
-        if (head) {
+        if (!head) {
+            break;
+        }
+        SnapshotRecord asWished = *head;
+        asWished.reason = wish.reason;
+        if (isAutomatic(asWished)) {
             return SnapshotTaker::Taken{*head, {}};
         }
-        break;
+        // Somebody asks for it, so it is theirs from now on.
+        return m_lineage
+            .edit(head->id,
+                  [&](SnapshotRecord& record) {
+                      record.reason = wish.reason;
+                      record.label = wish.label.empty() ? record.label : wish.label;
+                  })
+            .map([](SnapshotRecord&& record) {
+                return SnapshotTaker::Taken{std::move(record), {}};
+            });
     }
     case DomainState::Failed:
         if (!entry->instance) {
@@ -194,15 +217,18 @@ Result<JobId> SnapshotService::remove(const Caller& caller, const SnapshotId& id
 }
 
 /// After a change: the oldest automatic nodes that are too many go, and the files that nothing lies above any more.
-void SnapshotService::prune(const DomainId& domain) {
+void SnapshotService::prune(const DomainId& domain, const std::optional<SnapshotId>& kept) {
     const std::lock_guard lock(m_removing);
-    std::vector<SnapshotId> heads;
+    std::vector<SnapshotId> stay;
     for (const DomainEntry& entry : m_table.all()) {
         if (entry.head.node) {
-            heads.push_back(*entry.head.node);
+            stay.push_back(*entry.head.node);
         }
     }
-    const auto over = overRetention(m_lineage.all(), domain, m_retention, heads);
+    if (kept) {
+        stay.push_back(*kept);
+    }
+    const auto over = overRetention(m_lineage.all(), domain, m_retention, stay);
     if (auto removed = over.empty() ? m_lineage.collect() : m_lineage.remove(over); !removed) {
         log::warning("old snapshots could not be removed",
                      {{"DOMAIN", domain.text()}, {"ERROR", removed.error().message}});
@@ -227,7 +253,7 @@ Result<JobId> SnapshotService::revert(const Caller& caller, const SnapshotId& id
 
 Result<JobResult> SnapshotService::runRevert(const SnapshotId& id, const RevertOptions& options,
                                              const JobContext& job) {
-    const auto node = usable(id);
+    const auto node = usable(id, !options.isDiskOnly);
     if (!node) {
         return fail(node.error());
     }
@@ -252,7 +278,7 @@ Result<JobResult> SnapshotService::runRevert(const SnapshotId& id, const RevertO
     if (auto moved = moveTo(*node, goesOn, result, job); !moved) {
         return fail(moved.error());
     }
-    prune(domain);
+    prune(domain, result.kept);
     return JobResult(std::move(result));
 }
 
@@ -323,7 +349,7 @@ Result<JobId> SnapshotService::discard(const Caller& caller, const DomainId& dom
         if (!now || !now->head.node) {
             return fail(ErrorCode::WrongState, "the domain has no snapshot to go back to any more");
         }
-        const auto node = usable(*now->head.node);
+        const auto node = usable(*now->head.node, false);
         if (!node) {
             return fail(node.error());
         }
@@ -383,7 +409,8 @@ Result<JobId> SnapshotService::forkNow(const Caller& caller, const DomainId& fro
 Result<JobResult> SnapshotService::runFork(const Caller& caller, const SnapshotId& from, const std::string& name,
                                            const ForkOptions& options, const JobContext& job) {
     job.report("Making the fork", 0.8);
-    const auto node = usable(from);
+    const std::lock_guard lock(m_removing); // it stays until something lies above it
+    const auto node = usable(from, !options.isDiskOnly);
     if (!node) {
         return fail(node.error());
     }
@@ -425,6 +452,9 @@ Result<JobResult> SnapshotService::runSuspend(const DomainId& domain, const JobC
     const auto operation = m_table.beginOperation(domain, "suspension");
     if (!operation) {
         return fail(operation.error());
+    }
+    if (const auto before = m_table.find(domain); !before || before->state != DomainState::Running) {
+        return fail(ErrorCode::WrongState, "the domain does not run any more");
     }
     auto taken =
         takeNow(domain, {.kind = SnapshotKind::Full, .reason = std::string(kReasonSuspend), .isLast = true}, job);

@@ -71,11 +71,11 @@ public:
 
 private:
     Result<DomainEntry> owned(const Caller& caller, const DomainId& domain);
-    Result<SnapshotRecord> usable(const SnapshotId& id);
+    Result<SnapshotRecord> usable(const SnapshotId& id, bool needsMemory);
     Result<SnapshotTaker::Taken> takeNow(const DomainId& domain, const SnapshotTaker::Wish& wish,
                                          const JobContext& job);
     [[nodiscard]] std::vector<SnapshotId> suspendedIn() const;
-    void prune(const DomainId& domain);
+    void prune(const DomainId& domain, const std::optional<SnapshotId>& kept = {});
     Status moveTo(const SnapshotRecord& node, bool inMemory, RevertResult& result, const JobContext& job);
     Result<JobResult> runCreate(const DomainId& domain, const Options& options, const JobContext& job);
     Result<JobResult> runRevert(const SnapshotId& id, const RevertOptions& options, const JobContext& job);

@@ -258,7 +258,7 @@ Result<SnapshotTaker::Taken> SnapshotTaker::finish(Plan& plan) {
         return fail(record.error());
     }
     plan.isPublished = true;
-    const DomainHead head{record->id, plan.isLast};
+    const DomainHead head{record->id, plan.isLast && plan.instance};
     const auto recorded = m_lineage.save(*record).and_then([&] { return m_lineage.setHead(record->domain, head); });
     if (!recorded) {
         return fail(recorded.error());
@@ -271,8 +271,11 @@ void SnapshotTaker::undo(Plan& plan) {
     if (plan.isHeld && plan.isPublished) {
         // Were it to write on where it is, the node would change should it turn out not to be given up below.
         if (auto switched = switchLayers(plan); !switched) {
-            log::error("a guest goes on in layers that a snapshot has frozen",
+            // Its last moment is in the node, which the next start of the daemon finishes.
+            log::error("a guest that was to be suspended is ended: it must not write to what its snapshot has frozen",
                        {{"SNAPSHOT", plan.record.id.text()}, {"ERROR", switched.error().message}});
+            [[maybe_unused]] const auto ended = m_ports.hypervisor.destroy(plan.instance->id);
+            return;
         }
     }
     if (plan.isHeld) {

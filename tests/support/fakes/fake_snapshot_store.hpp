@@ -205,6 +205,7 @@ public:
         }
         node->second.record->parent = record.parent;
         node->second.record->phase = record.phase;
+        node->second.record->reason = record.reason;
         node->second.record->label = record.label;
         node->second.record->isPinned = record.isPinned;
         node->second.record->suspect = record.suspect;

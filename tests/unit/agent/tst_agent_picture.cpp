@@ -232,7 +232,7 @@ private slots:
 
     void frozen_goesOnByItself() {
         FakeSystem system;
-        Rig rig(system, {kLong, kLong, 50ms, kLong});
+        Rig rig(system, {kLong, kLong, 1500ms, kLong});
         QCOMPARE(rig.begin(false), std::optional(0));
         QCOMPARE(system.released, 0);
         QVERIFY(rig.until([&] { return system.released == 1; }));
@@ -242,7 +242,7 @@ private slots:
     }
     void frozen_outlivesItsSession_butNotItsTime() {
         FakeSystem system;
-        Rig rig(system, {kLong, kLong, 50ms, kLong});
+        Rig rig(system, {kLong, kLong, 1500ms, kLong});
         QCOMPARE(rig.begin(false), std::optional(0));
         QVERIFY(!rig.picture.endsWith(rig.session()));
         QVERIFY(!rig.picture.mayWrite());

@@ -372,10 +372,7 @@ private slots:
         // The old host is gone: nobody reads, and the agent has more to send than the line takes.
         int waiting = 0;
         QTRY_VERIFY(::ioctl(guest.host().fd(), FIONREAD, &waiting) == 0 && waiting > 100'000);
-        QElapsedTimer timer;
-        timer.start();
-        QVERIFY(guest.beginAnew(guest.program().stdio));
-        QVERIFY2(timer.elapsed() < 5000, qPrintable(QString::number(timer.elapsed())));
+        QVERIFY(guest.beginAnew(guest.program().stdio)); // it has a limit of its own
         QCOMPARE(guest.freeze(true), 0);
         QCOMPARE(guest.thaw(), 0);
         for (const pid_t pid : writers) {

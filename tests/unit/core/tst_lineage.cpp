@@ -131,9 +131,10 @@ private slots:
         auto others = node({}, "before-revert", 0);
         others.domain = kOther;
         const Lineage lineage{last, first, pinned, asked, parent, below, head, others};
-        QVERIFY(overRetention(lineage, kWork, {.mostAutomatic = 5}, {head.id}).empty());
-        QVERIFY(overRetention(lineage, kWork, {.mostAutomatic = 4}, {head.id}) == std::vector{first.id});
-        // What must not go is not made up for by what people asked for.
+        QVERIFY(overRetention(lineage, kWork, {.mostAutomatic = 2}, {head.id}).empty());
+        // What must not go costs no other its place.
+        QVERIFY(overRetention(lineage, kWork, {.mostAutomatic = 1}, {head.id}) == std::vector{first.id});
+        // Nor is it made up for by what people asked for.
         QVERIFY(overRetention(lineage, kWork, {.mostAutomatic = 0}, {head.id}) == (std::vector{first.id, last.id}));
     }
 
