@@ -278,17 +278,10 @@ private slots:
         QVERIFY(activate(copy));
         QTest::qWait(2000); // for the picture
         keepPicture("5-fork");
-        // Each goes its own way: what the copy writes down is all that was typed before, and what is typed there.
-        run({"xdotool", "type", "--delay", "60", ", in the copy"});
-        run({"xdotool", "key", "ctrl+s"});
-        QTest::qWait(3000); // the dialog draws itself
-        run({"xdotool", "type", "--delay", "60", "/home/user/text\n"});
-        const auto inCopy = [] { return cli({"run", "--domain", "copy", "--", "cat", "/home/user/text"}).output; };
-        QTRY_VERIFY2_WITH_TIMEOUT(inCopy().contains("Hello from the host") && inCopy().contains("and on, in the copy"),
-                                  inCopy().constData(), 30'000);
-        keepPicture("6-fork-saved");
+        // What the viewer shows is the window's own part of the screen: it has no room to spare.
+        const auto fits = [&] { return geometryOf(copy).size() - m_frame == sizeOf(guestWindow("copy", "mousepad")); };
+        QTRY_VERIFY_WITH_TIMEOUT(fits(), 20'000);
         QVERIFY(titleOf(m_editor).startsWith("[work] *"));
-        QVERIFY(inDomain("cat ~/text").status != 0);
         COMPARE_STATUS(cli({"domain", "rm", "copy", "--force"}), 0);
         QTRY_COMPARE_WITH_TIMEOUT(guestsHostWindows("copy").size(), 0, 20'000);
     }
