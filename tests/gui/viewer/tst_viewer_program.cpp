@@ -147,6 +147,8 @@ private Q_SLOTS:
         QVERIFY(showOne());
         QByteArray window;
         const auto find = [&] {
+            // openbox does not look at what came while it started before something else comes: this.
+            xdotool({"set_desktop", "0"});
             window = xdotool({"search", "--onlyvisible", "--class", "bulkhead-work"}).trimmed();
             return !window.isEmpty() && !window.contains('\n');
         };

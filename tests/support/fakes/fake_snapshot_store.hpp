@@ -313,6 +313,7 @@ public:
             }
             disk->layers.erase(disk->layers.begin());
             disk->layers.front().path = *file;
+            layerAt(*file).isFrozen = false;
         }
         return use({instance, keptHome, 1, 0}, disks->system, disks->home);
     }
