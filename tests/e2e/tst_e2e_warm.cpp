@@ -13,10 +13,16 @@ using namespace bulkhead::e2e;
 
 namespace {
 
-/// The folder of the only warm image there is.
+/// The folder of the only warm image that domains begin from. (One out of use stays until the next is made.)
 QString imageFolder() {
     QDirIterator at("/var/lib/bulkhead/templates", {"memory"}, QDir::Files, QDirIterator::Subdirectories);
-    return at.hasNext() ? QFileInfo(at.next()).path() : QString();
+    while (at.hasNext()) {
+        const QString folder = QFileInfo(at.next()).path();
+        if (!QFile::exists(folder + "/retired")) {
+            return folder;
+        }
+    }
+    return {};
 }
 
 QByteArray digestOf(const QString& file) {
