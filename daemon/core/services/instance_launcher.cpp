@@ -466,7 +466,12 @@ Status InstanceLauncher::beginFromImage(Plan& plan, const JobContext& job) {
     plan.hasLoaded = true;
     if (auto loaded = m_ports.machines.load(plan.record.id, plan.memory->devices); !loaded) {
         // Not where libvirtd went away meanwhile.
-        plan.isImageBroken = loaded.error().code == ErrorCode::HostFailure;
+        const ErrorCode code = loaded.error().code;
+        const bool isHosts =
+            code == ErrorCode::Unavailable || code == ErrorCode::TimedOut || code == ErrorCode::Cancelled;
+        // An emulator that ended over an image may be gone before it can be asked: then libvirt knows it no more. A
+        // node may be the only one of its kind, so it is given up for what the emulator itself says only.
+        plan.isImageBroken = plan.memory->isNode ? code == ErrorCode::HostFailure : !isHosts;
         return fail(loaded.error().in(phase));
     }
     if (auto opened = openLink(plan, *started, kWarmTimeout, job); !opened) {
