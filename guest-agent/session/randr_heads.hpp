@@ -29,8 +29,8 @@ public:
     [[nodiscard]] const HeadRects& rects() const override { return m_rects; }
     [[nodiscard]] Size screen() const override { return m_screen; }
     void apply(const HeadRects& wanted) override;
-    /// Sets each head anew as it is. In a machine that goes on in a snapshot's memory every head shows the whole screen:
-    /// QEMU 7.2 brings back what an output of virtio-gpu shows, but not which part of it (virtio_gpu_load()).
+    /// Sets each head anew as it is. In a machine that goes on in a snapshot's memory every head shows the whole
+    /// screen: QEMU 7.2 brings back what an output of virtio-gpu shows, but not which part of it (virtio_gpu_load()).
     void showAgain();
     /// An event of X. True: it says that the host plugged a head in or out, so what failed before may work now, and
     /// what worked may be gone.
