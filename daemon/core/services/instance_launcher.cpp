@@ -254,6 +254,11 @@ Status InstanceLauncher::useNode(Plan& plan, const SnapshotRecord& node) {
 }
 
 Status InstanceLauncher::useMemoryOf(Plan& plan, const SnapshotRecord& node) {
+    // Memory goes on over the very disks that it knows, or not at all.
+    if (const auto missing = m_ports.snapshots.findMissing(node)) {
+        plan.isImageBroken = true;
+        return fail(ErrorCode::HostFailure, missing->file.filename().string() + ": " + missing->why);
+    }
     const auto version = m_ports.machines.version(plan.record.acceleration);
     if (!version) {
         return fail(version.error());

@@ -242,10 +242,16 @@ Result<JobId> SnapshotService::revert(const Caller& caller, const SnapshotId& id
     if (!node) {
         return fail(node.error());
     }
-    if (auto entry = owned(caller, node->domain); !entry) {
+    const auto entry = owned(caller, node->domain);
+    if (!entry) {
         return fail(ErrorCode::NotFound, "the domain of snapshot " + shortId(id) +
                                              " is gone; make a new one of it: bulkhead snapshot fork " + shortId(id) +
                                              " NAME");
+    }
+    if (entry->record.kind == DomainKind::Disposable) {
+        return fail(ErrorCode::WrongState, "a disposable has no home to go back to; make a domain of the snapshot: "
+                                           "bulkhead snapshot fork " +
+                                               shortId(id) + " NAME");
     }
     return m_jobs.begin("revert", caller.uid,
                         [this, id, options](const JobContext& job) { return runRevert(id, options, job); });

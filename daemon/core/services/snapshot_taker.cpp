@@ -33,7 +33,6 @@ struct SnapshotTaker::Plan {
     SnapshotRecord record;
     std::string name; ///< of the domain, for messages
     std::optional<InstanceRecord> instance;
-    DomainHead head; ///< what it was before
     SnapshotSource source;
     SnapshotFiles files;
     std::unique_ptr<RunningCapture> capture;
@@ -49,7 +48,6 @@ Result<SnapshotTaker::Plan> SnapshotTaker::plan(const DomainEntry& domain, const
     Plan plan;
     plan.name = "domain \"" + domain.record.name + "\"";
     plan.instance = domain.instance;
-    plan.head = domain.head;
     plan.isLast = wish.isLast;
     SnapshotRecord& record = plan.record;
     record.id = randomId<SnapshotId>();

@@ -471,6 +471,25 @@ private slots:
         QCOMPARE(world.daemon->snapshots.suspend(kAlice, disposable).error().code, ErrorCode::WrongState);
         QCOMPARE(world.daemon->snapshots.discard(kAlice, disposable).error().code, ErrorCode::WrongState);
     }
+    void revert_ofADisposable_saysToForkIt() {
+        Running world;
+        const auto disposable = world.daemon->domains.createDisposable(kAlice, "minimal", {}).value();
+        world.done(world.daemon->lifecycle.startDisposable(kAlice, disposable));
+        const auto node = world.take(disposable);
+        const auto refused = world.daemon->snapshots.revert(kAlice, node, {});
+        QCOMPARE(refused.error().code, ErrorCode::WrongState);
+        QVERIFY(contains(refused.error().message, "snapshot fork"));
+        QCOMPARE(world.state(disposable), State::Running);
+    }
+    void resume_overFilesThatAreNotWhatTheyWere_boots() {
+        Running world;
+        world.suspend(world.work);
+        world.outside.snapshots.missing = DamagedPart{"/fake/home.qcow2", "it has another size"};
+        const auto started = world.start(world.work);
+        QVERIFY2(contains(started.note, "another size") && contains(started.note, "booted"), started.note.c_str());
+        QVERIFY(!world.lastStart().memoryImage);
+        QVERIFY(!world.daemon->lineage.find(world.head(world.work).node.value())->suspect.empty());
+    }
     void stop_ofASuspendedDomain_dropsTheMemoryAlone() {
         Running world;
         world.suspend(world.work);
