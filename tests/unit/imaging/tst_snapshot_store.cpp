@@ -9,6 +9,7 @@
 #include "support/contract/snapshot_store_contract.hpp"
 #include "support/fakes/fake_host.hpp"
 #include "support/fakes/fake_snapshot_store.hpp"
+#include "unit/imaging/real_disks.hpp"
 
 #include <QTemporaryDir>
 #include <QTest>
@@ -25,48 +26,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr uid_t kEmulatorUid = 1'900'000'000;
-constexpr gid_t kEmulatorGroup = 4712;
 constexpr Bytes kRam = kMiB;
-/// Within the home, behind what mke2fs writes at its begin.
-constexpr Bytes kPlaces = 40 * kMiB;
-
-class StoppedClock final : public core::Clock {
-public:
-    std::int64_t now() override { return 1'700'000'000; }
-};
-
-std::string io(const std::string& format, const fs::path& file, const std::string& command, bool isReadOnly) {
-    process::ProcessSpec spec;
-    spec.program = "/usr/bin/qemu-io";
-    spec.arguments = {"-f", format, "-c", command, file.string()};
-    if (isReadOnly) {
-        spec.arguments.insert(spec.arguments.begin(), "-r");
-    }
-    spec.environment = process::toolEnvironment();
-    const auto result = process::runChecked(spec);
-    if (!result) {
-        qWarning("%s", result.error().message.c_str());
-    }
-    return result ? result->output : std::string();
-}
-
-std::string placeOf(int place) {
-    return std::to_string(kPlaces + static_cast<Bytes>(place) * 64 * kKiB);
-}
-
-void writeLayer(const core::DiskLayer& layer, int place, int value) {
-    io(std::string(nameOf(layer.format)), layer.path,
-       "write -P " + std::to_string(value) + " " + placeOf(place) + " 4k", false);
-}
-
-/// By the names in the headers, which are right too.
-int readDisk(const core::Disk& disk, int place) {
-    const auto& top = disk.layers.front();
-    const std::string out = io(std::string(nameOf(top.format)), top.path, "read -v " + placeOf(place) + " 1", true);
-    const auto colon = out.find(':');
-    return colon == std::string::npos ? -1 : std::stoi(out.substr(colon + 1, 4), nullptr, 16);
-}
 
 } // namespace
 
@@ -84,7 +44,7 @@ private slots:
         m_root = m_temporary->path().toStdString();
         QCOMPARE(::chmod(m_root.c_str(), 0755), 0);
         open(m_root / "state");
-        m_installed = install();
+        m_installed = installSample(*m_templates, m_root);
     }
 
     void contract_data() {
@@ -489,23 +449,6 @@ private:
         m_snapshots = std::make_unique<FileSnapshotStore>(layout, m_space);
     }
     SnapshotStores stores() { return {*m_snapshots, *m_instances, m_installed, kEmulatorUid, writeLayer, readDisk}; }
-    core::InstalledTemplate install() {
-        const fs::path folder = m_root / "build";
-        fs::create_directory(folder);
-        for (const char* name : {"root.img", "vmlinuz", "initrd.img", "packages.txt"}) {
-            std::ofstream(folder / name) << name;
-        }
-        fs::resize_file(folder / "root.img", 128 * kMiB);
-        for (const auto& entry : fs::directory_iterator(folder)) {
-            [[maybe_unused]] const int given = ::chown(entry.path().c_str(), 4713, 4713);
-        }
-        [[maybe_unused]] const int given = ::chown(folder.c_str(), 4713, 4713);
-        auto made = m_templates->install(sampleTemplate(), {folder, "hash"}, {});
-        if (!made) {
-            qWarning("%s", made.error().message.c_str());
-        }
-        return made.value_or(core::InstalledTemplate());
-    }
     /// A snapshot with memory: `pages` are those that differ from the parent, each full of one letter.
     core::SnapshotRecord fullSnapshot(SampleDomain& domain, const std::optional<core::MemoryImageRef>& parent,
                                       const std::map<std::uint64_t, char>& pages) {
