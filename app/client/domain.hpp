@@ -77,7 +77,7 @@ public:
     /// Cuts the power and goes back to the domain's last snapshot; what it did since is gone.
     void discard(Callback<QDBusObjectPath> done);
     void remove(bool force, Callback<QDBusObjectPath> done);
-    /// The job's result: snapshot (its id), pause-ms.
+    /// The job's result: snapshot (its id), pause-ms, note (for people; may be empty).
     void snapshot(const SnapshotOptions& options, Callback<QDBusObjectPath> done);
     void suspend(Callback<QDBusObjectPath> done);
     /// A new domain that begins where this one stands now. The job's result: domain (its path).

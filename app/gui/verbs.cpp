@@ -151,8 +151,10 @@ void Verbs::takeSnapshot(const QString& path) {
             },
             [this, path](const QVariantMap& result) {
                 const QString id = result.value(QStringLiteral("snapshot")).toString();
-                m_domains.setNote(path, tr("Snapshot %1 is taken. “Revert to…” under More goes back to it.")
-                                            .arg(shown(client::shortId(id), 16)));
+                const QStringList said{tr("Snapshot %1 is taken. “Revert to…” under More goes back to it.")
+                                           .arg(shown(client::shortId(id), 16)),
+                                       noteIn(result)};
+                m_domains.setNote(path, said.join(QLatin1Char(' ')).trimmed());
             });
     }
 }

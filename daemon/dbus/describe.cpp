@@ -34,6 +34,7 @@ Options describeResult(const core::JobResult& result) {
     } else if (const auto* taken = std::get_if<core::SnapshotResult>(&result)) {
         described.emplace("snapshot", text(taken->snapshot.text()));
         described.emplace("pause-ms", std::uint64_t{taken->pauseMs});
+        described.emplace("note", text(taken->note));
     } else if (const auto* reverted = std::get_if<core::RevertResult>(&result)) {
         described.emplace("domain", domainPath(reverted->domain));
         described.emplace("kept", text(reverted->kept ? reverted->kept->text() : std::string()));

@@ -41,6 +41,7 @@ struct StartResult {
 struct SnapshotResult {
     SnapshotId snapshot;
     std::uint64_t pauseMs = 0; ///< for so long the guest stood still
+    std::string note;          ///< for people, when something is to be said of it
 };
 struct RevertResult {
     DomainId domain;

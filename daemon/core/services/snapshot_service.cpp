@@ -136,7 +136,7 @@ Result<JobResult> SnapshotService::runCreate(const DomainId& domain, const Optio
         return fail(taken.error());
     }
     prune(domain);
-    return JobResult(SnapshotResult{taken->record.id, milliseconds(taken->pause)});
+    return JobResult(SnapshotResult{taken->record.id, milliseconds(taken->pause), taken->note});
 }
 
 /// The caller holds the operation.

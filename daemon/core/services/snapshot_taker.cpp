@@ -37,6 +37,7 @@ struct SnapshotTaker::Plan {
     SnapshotFiles files;
     std::unique_ptr<RunningCapture> capture;
     std::chrono::milliseconds pause{0};
+    std::string note;
     bool isLast = false;
     bool isHeld = false; ///< it is paused, and stays so
     bool isCommitted = false;
@@ -186,7 +187,7 @@ Status SnapshotTaker::takeAll(Plan& plan) {
         return committed;
     }
     plan.isCommitted = true;
-    if (auto frozen = m_ports.links.freeze(id, {.ofMemory = true}); !frozen) {
+    if (auto frozen = forgive(plan, m_ports.links.freeze(id, {.ofMemory = true})); !frozen) {
         return frozen;
     }
     const auto begun = std::chrono::steady_clock::now();
@@ -213,7 +214,19 @@ Status SnapshotTaker::takeAll(Plan& plan) {
                                                        {"SWITCHED_MS", std::to_string(switched.count())},
                                                        {"RESUMED_MS", std::to_string(plan.pause.count())}});
     const auto thawed = m_ports.links.thaw(id);
-    return copied ? goesOn.and_then([&] { return thawed; }) : copied;
+    return copied ? goesOn.and_then([&] { return forgive(plan, thawed); }) : copied;
+}
+
+Status SnapshotTaker::forgive(Plan& plan, const Status& asked) {
+    if (asked || (asked.error().code != ErrorCode::TimedOut && asked.error().code != ErrorCode::GuestFailure)) {
+        return asked;
+    }
+    log::warning("a guest did not do its part of its snapshot",
+                 {{"SNAPSHOT", plan.record.id.text()}, {"ERROR", asked.error().message}});
+    plan.note = "its agent did not prepare the guest for it (" + asked.error().message +
+                "): memory and disks are of the same moment, but programs that the command line was connected to may "
+                "not go on in it";
+    return {};
 }
 
 Status SnapshotTaker::switchLayers(Plan& plan) {
@@ -261,7 +274,7 @@ Result<SnapshotTaker::Taken> SnapshotTaker::finish(Plan& plan) {
     if (!recorded) {
         return fail(recorded.error());
     }
-    return Taken{std::move(*record), plan.pause};
+    return Taken{std::move(*record), plan.pause, std::move(plan.note)};
 }
 
 void SnapshotTaker::undo(Plan& plan) {

@@ -115,6 +115,48 @@ private slots:
         const auto why = world.whyNot(world.daemon->snapshots.create(kAlice, world.work, {}));
         QVERIFY2(contains(why, "is paused; a snapshot needs it running or stopped"), why.c_str());
     }
+    void create_ofAGuestThatDoesNotDoItsPart_data() {
+        QTest::addColumn<int>("code");
+        QTest::addColumn<bool>("isAtItsEnd");
+        QTest::addColumn<bool>("isDiskOnly");
+        QTest::addColumn<bool>("isTaken");
+        for (const auto& [when, isAtItsEnd] : {std::pair{"freeze", false}, std::pair{"thaw", true}}) {
+            for (const ErrorCode code : {ErrorCode::TimedOut, ErrorCode::GuestFailure}) {
+                QTest::addRow("full, %s: %s", when, nameOf(code).data()) << int(code) << isAtItsEnd << false << true;
+                QTest::addRow("disks, %s: %s", when, nameOf(code).data()) << int(code) << isAtItsEnd << true << false;
+            }
+            QTest::addRow("full, %s: too old", when) << int(ErrorCode::WrongState) << isAtItsEnd << false << false;
+        }
+    }
+    /// What a guest keeps from its owner by not answering is nothing: a full snapshot does not need it.
+    void create_ofAGuestThatDoesNotDoItsPart() {
+        QFETCH(int, code);
+        QFETCH(bool, isAtItsEnd);
+        QFETCH(bool, isDiskOnly);
+        QFETCH(bool, isTaken);
+        Running world;
+        auto& error = isAtItsEnd ? world.outside.links.thawError : world.outside.links.freezeError;
+        error = Error{static_cast<ErrorCode>(code), "it says nothing"};
+        const auto info = world.end(
+            world.daemon->snapshots.create(kAlice, world.work, {.isDiskOnly = isDiskOnly, .reason = {}, .label = {}}));
+        error.reset();
+        QCOMPARE(info.state == JobState::Succeeded, isTaken);
+        QCOMPARE(world.allHeld().empty(), !isTaken);
+        QCOMPARE(world.state(world.work), State::Running);
+        QCOMPARE(world.home(world.work), (Content{{"file", "one"}}));
+        QCOMPARE(world.problems(), QString());
+        if (!isTaken) {
+            QVERIFY2(contains(info.error->message, "it says nothing"), info.error->message.c_str());
+            return;
+        }
+        const auto& taken = std::get<SnapshotResult>(info.result);
+        QVERIFY2(contains(taken.note, "it says nothing"), taken.note.c_str());
+        QVERIFY(!world.outside.hypervisor.isPaused(world.instance(world.work)));
+        world.write(world.work, "file", "two");
+        world.revert(taken.snapshot);
+        QCOMPARE(world.home(world.work), (Content{{"file", "one"}}));
+        QCOMPARE(world.problems(), QString());
+    }
     void create_saysWhatIsMissing() {
         Running world;
         world.outside.snapshots.failBegin = Error{ErrorCode::NoSpace, "12 MiB are missing"};
