@@ -2,6 +2,7 @@
 #include "viewer/arguments.hpp"
 #include "viewer/bus_gate.hpp"
 #include "viewer/confinement.hpp"
+#include "viewer/file_access.hpp"
 #include "viewer/single_instance.hpp"
 #include "viewer/viewer.hpp"
 
@@ -148,6 +149,15 @@ int run(int argc, char** argv) {
     if (!hasScreen()) {
         complain("there is no screen to show windows on: neither WAYLAND_DISPLAY nor DISPLAY is set");
         return kFailed;
+    }
+    // Before Qt's threads begin, which would not be bound by it.
+    const auto confined = giveUpFiles(filesOfAViewer([](const char* name) { return qgetenv(name).toStdString(); }));
+    if (!confined) {
+        complain(confined.error().message);
+        return kFailed;
+    }
+    if (!*confined) {
+        complain("this kernel has no Landlock: the viewer can open every file that you can");
     }
     int noArguments = 1; // a domain's name is not an option of Qt
     char* name[] = {argv[0], nullptr};
