@@ -62,12 +62,19 @@ Outcome<Lineage> readLineage(Session& session) {
     return Lineage{std::move(*snapshots), std::move(*domains), std::time(nullptr)};
 }
 
-/// What an id on the command line means.
-Outcome<SnapshotInfo> resolve(Session& session, const std::string& id) {
-    const auto snapshots =
+/// What an id or a label on the command line means; `domain` (its path; none: any): the one whose labels come first.
+Outcome<SnapshotInfo> resolve(Session& session, const std::string& id, const QString& domain = {}) {
+    auto snapshots =
         session.await<QList<SnapshotInfo>>([&](auto done) { session.manager().listSnapshots(std::move(done)); });
     if (!snapshots) {
         return tl::unexpected<Failure>(snapshots.error());
+    }
+    if (!domain.isEmpty()) {
+        QList<SnapshotInfo> own = *snapshots;
+        own.removeIf([&](const SnapshotInfo& snapshot) { return snapshot.domain != domain; });
+        if (auto found = client::findSnapshot(own, qt(id))) {
+            return found;
+        }
     }
     return client::findSnapshot(*snapshots, qt(id));
 }
@@ -222,7 +229,7 @@ int revertDomain(const SnapshotRevertArguments& arguments, Session& session) {
     if (!path) {
         return reportDomain(arguments.domain, path.error(), arguments.json);
     }
-    const auto found = resolve(session, arguments.id);
+    const auto found = resolve(session, arguments.id, path->path());
     if (!found) {
         return reportSnapshot(arguments.id, found.error(), arguments.json);
     }
@@ -268,8 +275,14 @@ int forkDomain(const SnapshotForkArguments& arguments, Session& session) {
         result = work(session, title, arguments.json, [&](client::Callback<QDBusObjectPath> done) {
             domain.fork(qt(arguments.name), options, std::move(done));
         });
-    } else if (source.error().code == client::code::kNotFound && client::looksLikeSnapshotId(qt(arguments.from))) {
+    } else if (source.error().code == client::code::kNotFound) {
         const auto found = resolve(session, arguments.from);
+        if (!found && found.error().code == client::code::kInvalidArgument &&
+            !client::looksLikeSnapshotId(qt(arguments.from))) {
+            return reportDomain(arguments.from,
+                                {source.error().code, source.error().message + ", and no snapshot is labelled so"},
+                                arguments.json);
+        }
         if (!found) {
             return reportSnapshot(arguments.from, found.error(), arguments.json);
         }

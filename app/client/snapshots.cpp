@@ -52,21 +52,22 @@ bool looksLikeSnapshotId(const QString& text) {
     return kForm.match(text).hasMatch() && digitsOf(text).size() >= kFewestDigits;
 }
 
-Outcome<SnapshotInfo> findSnapshot(const QList<SnapshotInfo>& snapshots, const QString& prefix) {
-    if (!looksLikeSnapshotId(prefix)) {
-        return failed(code::kInvalidArgument,
-                      "'" + terminalSafe(prefix) +
-                          "' is not the id of a snapshot, nor at least 4 digits of its beginning");
-    }
-    const QString wanted = digitsOf(prefix);
+Outcome<SnapshotInfo> findSnapshot(const QList<SnapshotInfo>& snapshots, const QString& text) {
+    const bool mayBeId = looksLikeSnapshotId(text);
+    const QString wanted = digitsOf(text);
     QList<SnapshotInfo> found;
     for (const auto& snapshot : snapshots) {
-        if (digitsOf(snapshot.id).startsWith(wanted)) {
+        const bool hasLabel = !text.isEmpty() && snapshot.label == text;
+        if (hasLabel || (mayBeId && digitsOf(snapshot.id).startsWith(wanted))) {
             found.append(snapshot);
         }
     }
     if (found.isEmpty()) {
-        return failed(code::kNotFound, "there is no snapshot " + terminalSafe(prefix));
+        return mayBeId ? failed(code::kNotFound, "there is no snapshot " + terminalSafe(text))
+                       : failed(code::kInvalidArgument,
+                                "'" + terminalSafe(text) +
+                                    "' is not the id of a snapshot, nor at least 4 digits of its beginning, nor the "
+                                    "label of one");
     }
     if (found.size() == 1) {
         return found.front();
@@ -80,7 +81,7 @@ Outcome<SnapshotInfo> findSnapshot(const QList<SnapshotInfo>& snapshots, const Q
         names += " and " + std::to_string(found.size() - kMostNamed) + " more";
     }
     return failed(code::kInvalidArgument,
-                  "several snapshots begin with " + terminalSafe(prefix) + ": " + names + "; give more digits");
+                  "several snapshots are called " + terminalSafe(text) + ": " + names + "; give these digits");
 }
 
 std::string ageText(std::int64_t then, std::int64_t now) {

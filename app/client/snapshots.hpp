@@ -18,9 +18,9 @@ QString shortId(const QString& id);
 /// May `text` be meant for an id: nothing but hexadecimal digits and dashes, at least four digits.
 bool looksLikeSnapshotId(const QString& text);
 
-/// The one whose id begins with `prefix`, of which there must be at least four digits. InvalidArgument for what is no
-/// such thing; NotFound; InvalidArgument that names the candidates when there are several.
-Outcome<SnapshotInfo> findSnapshot(const QList<SnapshotInfo>& snapshots, const QString& prefix);
+/// The one that is labelled so, or whose id begins so (at least four digits of it). InvalidArgument for what is neither
+/// a label nor may be an id; NotFound; InvalidArgument that names the candidates when there are several.
+Outcome<SnapshotInfo> findSnapshot(const QList<SnapshotInfo>& snapshots, const QString& text);
 
 /// "5 minutes ago", "2 days ago"; "just now" also for what a clock that was put back makes the future. In English.
 std::string ageText(std::int64_t then, std::int64_t now);

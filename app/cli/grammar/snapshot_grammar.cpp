@@ -5,12 +5,12 @@ namespace bulkhead::cli::grammar {
 namespace {
 
 constexpr const char* kNounFooter =
-    R"(A snapshot is called by its id, or by at least 4 digits of its beginning that no other one begins with.
+    R"(A snapshot is called by its label, by its id, or by at least 4 digits of its beginning that no other one begins with.
 
 Examples:
   bulkhead snapshot create work --label "before the update"
   bulkhead snapshot tree work
-  bulkhead snapshot revert work 1a2b3c4d)";
+  bulkhead snapshot revert work "before the update")";
 
 constexpr const char* kRevertFooter =
     "What is there now is kept as a snapshot first, and named at the end, so that nothing is lost. A domain that runs "

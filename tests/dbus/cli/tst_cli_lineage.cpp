@@ -104,7 +104,7 @@ private slots:
         QTest::addColumn<QString>("says");
         QTest::newRow("none") << "beef" << 4 << "bulkhead: snapshot beef: there is no snapshot beef\n";
         QTest::newRow("too short") << "1a2" << 2 << "at least 4 digits";
-        QTest::newRow("several") << "1a2b3c4d" << 2 << "1a2b3c4d0 of work, 1a2b3c4d1 of work; give more digits";
+        QTest::newRow("several") << "1a2b3c4d" << 2 << "1a2b3c4d0 of work, 1a2b3c4d1 of work; give these digits";
     }
     void ids() {
         QFETCH(QString, id);
@@ -170,6 +170,30 @@ private slots:
         QVERIFY(m_fake->lastSnapshot.isEmpty());
     }
 
+    /// The same label in two domains: that of the domain which goes back.
+    void labels() {
+        m_fake->addDomain("work");
+        m_fake->addDomain("mail");
+        m_fake->addSnapshot(kFirst, "work", {{"label", "before the update"}});
+        m_fake->addSnapshot(kOther, "mail", {{"label", "before the update"}});
+        m_fake->addSnapshot(kKept, "mail", {{"label", "clean"}});
+        m_fake->jobResult = {{"kept", ""}, {"running", true}};
+        QCOMPARE(call(QStringList{"snapshot", "revert", "work", "before the update"}).code, 0);
+        QCOMPARE(m_fake->lastSnapshot, QString(kFirst));
+        QCOMPARE(call(QStringList{"snapshot", "revert", "mail", "before the update"}).code, 0);
+        QCOMPARE(m_fake->lastSnapshot, QString(kOther));
+        m_fake->lastSnapshot.clear();
+        Ended ended = call(QStringList{"snapshot", "revert", "work", "clean"});
+        QCOMPARE(ended.code, 2);
+        QVERIFY2(ended.err.contains("not of domain work but of mail"), ended.err);
+        ended = call(QStringList{"snapshot", "pin", "before the update"});
+        QCOMPARE(ended.code, 2);
+        QVERIFY2(ended.err.contains("several snapshots are called before the update"), ended.err);
+        QVERIFY(m_fake->lastSnapshot.isEmpty());
+        QCOMPARE(call(QStringList{"snapshot", "fork", "clean", "copy"}).code, 0);
+        QCOMPARE(m_fake->lastSnapshot, QString(kKept));
+    }
+
     void fork() {
         FakeDomain& work = m_fake->addDomain("work");
         m_fake->addSnapshot(kFirst, "work");
@@ -193,7 +217,9 @@ private slots:
         QVERIFY(m_fake->lastSnapshot.isEmpty());
         ended = call("snapshot fork nope fifth");
         QCOMPARE(ended.code, 4);
-        QVERIFY2(ended.err.startsWith("bulkhead: domain nope: there is no domain 'nope'\n"), ended.err);
+        QVERIFY2(
+            ended.err.startsWith("bulkhead: domain nope: there is no domain 'nope', and no snapshot is labelled so\n"),
+            ended.err);
         QCOMPARE(call("snapshot fork beef fifth").code, 4);
     }
 

@@ -7,15 +7,17 @@ using namespace bulkhead::client;
 
 namespace {
 
-SnapshotInfo snapshot(const char* id, const char* domain = "work") {
+SnapshotInfo snapshot(const char* id, const char* domain = "work", const char* label = "") {
     SnapshotInfo info;
     info.id = id;
     info.domainName = domain;
+    info.label = label;
     return info;
 }
 
 QList<SnapshotInfo> some() {
-    return {snapshot("1a2b3c4d-0000-4000-8000-000000000001"), snapshot("1a2b3c4d-1000-4000-8000-000000000002", "mail"),
+    return {snapshot("1a2b3c4d-0000-4000-8000-000000000001", "work", "cafe0"),
+            snapshot("1a2b3c4d-1000-4000-8000-000000000002", "mail", "before the update"),
             snapshot("cafe0000-0000-4000-8000-000000000003")};
 }
 
@@ -40,7 +42,10 @@ private slots:
         good("four digits", "cafe", 2);
         good("the whole id", "1a2b3c4d-0000-4000-8000-000000000001", 0);
         good("without dashes", "1a2b3c4d1", 1);
-        good("large letters", "CAFE0", 2);
+        good("large letters", "CAFE00", 2);
+        good("a label", "before the update", 1);
+        bad("a label and an id", "cafe0", code::kInvalidArgument, "several snapshots are called cafe0");
+        bad("a part of a label", "before", code::kInvalidArgument, "nor the label of one");
         bad("three digits", "caf", code::kInvalidArgument, "at least 4 digits");
         bad("dashes are no digits", "c-a-f-", code::kInvalidArgument, "at least 4 digits");
         bad("a name", "work", code::kInvalidArgument, "'work' is not the id");
@@ -50,7 +55,7 @@ private slots:
         bad("none", "beef", code::kNotFound, "there is no snapshot beef");
         bad("longer than any", "cafe0000-0000-4000-8000-0000000000031", code::kNotFound, "there is no snapshot");
         bad("two", "1a2b3c4d", code::kInvalidArgument,
-            "several snapshots begin with 1a2b3c4d: 1a2b3c4d0 of work, 1a2b3c4d1 of mail; give more digits");
+            "several snapshots are called 1a2b3c4d: 1a2b3c4d0 of work, 1a2b3c4d1 of mail; give these digits");
     }
     void find() {
         QFETCH(QString, prefix);
@@ -73,7 +78,7 @@ private slots:
             many.append(snapshot(qPrintable(QStringLiteral("abcd%1000-0000-4000-8000-000000000000").arg(i))));
         }
         const std::string message = findSnapshot(many, "abcd").error().message;
-        QVERIFY2(message.find("and 4 more; give more digits") != std::string::npos, message.c_str());
+        QVERIFY2(message.find("and 4 more; give these digits") != std::string::npos, message.c_str());
     }
 
     void age_data() {
