@@ -161,7 +161,7 @@ private slots:
         QVERIFY(!world.daemon->snapshots.remove(kAlice, parent, true));
         world.use(id, "mine");
         QTRY_VERIFY(!world.isThere(id));
-        world.revert(parent);
+        world.revert(parent, {.keepsPresent = false, .isDiskOnly = false});
         world.remove(node);
         QVERIFY(!world.hasNode(node));
         QCOMPARE(world.problems(), QString());
