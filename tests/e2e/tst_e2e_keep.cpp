@@ -118,7 +118,7 @@ private slots:
     }
 
     void killedClient_keepsItAllTheSame() {
-        Running client(shell({"bulkhead", "run", "--keep"}, QString(kCounter) + "echo ready; cat; sleep 600"));
+        Running client(shell({"bulkhead", "run", "--keep"}, QString(kCounter) + kAsk + "echo ready; cat; sleep 600"));
         QVERIFY(client.waitFor("ready"));
         const auto names = disposables();
         QCOMPARE(names.size(), 1);
