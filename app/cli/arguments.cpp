@@ -365,8 +365,9 @@ std::variant<Invocation, ParseEnd> parse(const std::vector<std::string>& given) 
 std::variant<Invocation, ParseEnd> parseArguments(const std::vector<std::string>& given) {
     auto parsed = parse(given);
     const auto first = firstWordOf(given);
-    if (auto* const end = std::get_if<ParseEnd>(&parsed);
-        end != nullptr && end->status == exit_code::kUsage && first != given.end() && grammar::RunGrammar::hasVerb(*first)) {
+    if (auto* const end = std::get_if<ParseEnd>(&parsed); end != nullptr && end->status == exit_code::kUsage &&
+                                                          first != given.end() &&
+                                                          grammar::RunGrammar::hasVerb(*first)) {
         end->status = exit_code::kOurs; // 2 would be taken for the command's own
     }
     return parsed;

@@ -124,9 +124,9 @@ void ManagerObject::StartDisposable(sdbus::Result<sdbus::ObjectPath>&& result, O
     m_context.answer(
         caller, std::move(result),
         [this, caller, templateName, size, node, isDiskOnly, isKept, isCold]() -> Result<JobId> {
-            auto made = node ? m_context.snapshots.forkDisposable(caller, *node,
-                                                                  {.isDiskOnly = isDiskOnly, .isKept = isKept})
-                             : m_context.domains.createDisposable(caller, templateName, size, {.isKept = isKept});
+            auto made =
+                node ? m_context.snapshots.forkDisposable(caller, *node, {.isDiskOnly = isDiskOnly, .isKept = isKept})
+                     : m_context.domains.createDisposable(caller, templateName, size, {.isKept = isKept});
             return made.and_then(
                 [&](const DomainId& id) { return m_context.lifecycle.startDisposable(caller, id, isCold); });
         },

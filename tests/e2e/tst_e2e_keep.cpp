@@ -8,16 +8,15 @@ using namespace bulkhead::e2e;
 namespace {
 
 /// A program that holds its state in memory alone; it tells it when asked by a file's appearance.
-constexpr const char* kCounter =
-    "setsid python3 -c 'import os, time\n"
-    "n = 0\n"
-    "while True:\n"
-    "    n += 1\n"
-    "    if os.path.exists(\"/tmp/ask\"):\n"
-    "        with open(\"/tmp/told\", \"w\") as told: told.write(str(n))\n"
-    "        os.remove(\"/tmp/ask\")\n"
-    "    time.sleep(0.05)\n"
-    "' </dev/null >/dev/null 2>&1 & ";
+constexpr const char* kCounter = "setsid python3 -c 'import os, time\n"
+                                 "n = 0\n"
+                                 "while True:\n"
+                                 "    n += 1\n"
+                                 "    if os.path.exists(\"/tmp/ask\"):\n"
+                                 "        with open(\"/tmp/told\", \"w\") as told: told.write(str(n))\n"
+                                 "        os.remove(\"/tmp/ask\")\n"
+                                 "    time.sleep(0.05)\n"
+                                 "' </dev/null >/dev/null 2>&1 & ";
 /// Says the counter's number; fails when it does not run.
 constexpr const char* kAsk = "rm -f /tmp/told; touch /tmp/ask; for i in $(seq 300); do "
                              "[ -s /tmp/told ] && [ ! -e /tmp/ask ] && break; sleep 0.1; done; cat /tmp/told; ";
@@ -71,9 +70,9 @@ private slots:
     }
 
     void keptRun_goesOnWithResume() {
-        const auto kept =
-            cli(shell({"run", "--keep"}, QString(kCounter) + kAsk + "echo; echo state > ~/file; echo system > "
-                                                                    "/var/tmp/file; exit 7"));
+        const auto kept = cli(shell({"run", "--keep"}, QString(kCounter) + kAsk +
+                                                           "echo; echo state > ~/file; echo system > "
+                                                           "/var/tmp/file; exit 7"));
         COMPARE_STATUS(kept, 7);
         const int atEnd = kept.output.trimmed().toInt();
         QVERIFY2(atEnd > 0, kept.text());
@@ -144,9 +143,9 @@ private slots:
     }
 
     void fromAFullSnapshot_goesOnInItsMemory() {
-        const auto started =
-            cli(shell({"run", "--domain", "one"}, QString(kCounter) + kAsk + "echo before > ~/file; echo; hostname; "
-                                                                             "cat /etc/machine-id"));
+        const auto started = cli(shell({"run", "--domain", "one"}, QString(kCounter) + kAsk +
+                                                                       "echo before > ~/file; echo; hostname; "
+                                                                       "cat /etc/machine-id"));
         COMPARE_STATUS(started, 0);
         const auto source = started.output.split('\n');
         QVERIFY2(source.size() >= 3, started.text());
@@ -194,7 +193,9 @@ private slots:
     }
 
     void fromDisks_boots() {
-        const auto node = snapshotIds().front();
+        const auto nodes = snapshotIds();
+        QCOMPARE(nodes.size(), 1);
+        const QString& node = nodes.front();
         const auto forked = cli(shell({"run", "--from", node, "--disk"}, "cat ~/file; pgrep -f '[o]s.path' || true"));
         COMPARE_STATUS(forked, 0);
         QCOMPARE(forked.output, QByteArray("before\n"));

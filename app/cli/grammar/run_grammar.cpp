@@ -112,10 +112,10 @@ void RunGrammar::addTo(CLI::App& app, Verbs& verbs) {
 
     RunArguments& resumed = m_resume.run;
     m_resumeVerb = addVerb(&app, "resume", "Go on with what run --keep kept, or with a suspended domain", resumed.json);
-    m_resumeVerb->formatter(std::make_shared<UsageFormatter>(
-        "Usage: bulkhead resume [OPTIONS] RUN\n"
-        "       bulkhead resume [OPTIONS] RUN [--] COMMAND [ARGUMENT...]\n"
-        "       bulkhead resume -t [OPTIONS] RUN\n"));
+    m_resumeVerb->formatter(
+        std::make_shared<UsageFormatter>("Usage: bulkhead resume [OPTIONS] RUN\n"
+                                         "       bulkhead resume [OPTIONS] RUN [--] COMMAND [ARGUMENT...]\n"
+                                         "       bulkhead resume -t [OPTIONS] RUN\n"));
     addText(m_resumeVerb, "RUN", m_resumed, "", "Its name")->required();
     addProgram(m_resumeVerb, resumed);
     m_resumeVerb->footer(kResumeFooter);

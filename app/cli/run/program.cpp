@@ -99,7 +99,8 @@ void printKept(const KeptDomain& kept) {
         printMistake(name + " is suspended as soon as nothing runs in it any more",
                      "then go on: bulkhead resume " + name + remove);
     } else {
-        printMistake(name + " is not suspended: " + kept.failure.message + (kept.state.empty() ? "" : "; ") + kept.state,
+        printMistake(name + " is not suspended: " + kept.failure.message + (kept.state.empty() ? "" : "; ") +
+                         kept.state,
                      "try again: bulkhead domain suspend " + name +
                          (kept.isDisposable ? "; throw it away: bulkhead domain rm --force " + name : ""));
     }

@@ -26,10 +26,12 @@ struct Resumed {
 Failure notSuspended(const client::DomainInfo& info) {
     const std::string name = client::terminalSafe(info.name);
     const std::string is = "it is " + client::terminalSafe(info.state) + ", not suspended";
-    return {client::code::kWrongState, info.startedAt
-                                           ? is + "; to run something in it: bulkhead run --domain " + name + " -- COMMAND"
-                                           : is + ": there is no full snapshot that it would go on from; to boot it: "
-                                                  "bulkhead domain start " + name};
+    return {client::code::kWrongState,
+            info.startedAt ? is + "; to run something in it: bulkhead run --domain " + name + " -- COMMAND"
+                           : is +
+                                 ": there is no full snapshot that it would go on from; to boot it: "
+                                 "bulkhead domain start " +
+                                 name};
 }
 
 Outcome<Resumed> goOn(Session& session, const RunArguments& arguments) {
@@ -62,10 +64,10 @@ Outcome<Resumed> goOn(Session& session, const RunArguments& arguments) {
 
 int sayThatItRuns(const RunArguments& arguments) {
     const std::string name = client::terminalSafe(*arguments.domain);
-    const int status =
-        printOut(arguments.json ? jsonText(Json{{"name", *arguments.domain}, {"state", "running"}})
-                                : "Domain " + name + " goes on where it was. Run something in it: bulkhead run --domain " +
-                                      name + " -- COMMAND\nSuspend it again: bulkhead domain suspend " + name + "\n");
+    const int status = printOut(
+        arguments.json ? jsonText(Json{{"name", *arguments.domain}, {"state", "running"}})
+                       : "Domain " + name + " goes on where it was. Run something in it: bulkhead run --domain " +
+                             name + " -- COMMAND\nSuspend it again: bulkhead domain suspend " + name + "\n");
     return status == exit_code::kDone ? status : exit_code::kOurs;
 }
 

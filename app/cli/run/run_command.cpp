@@ -70,10 +70,10 @@ Outcome<Place> openDisposable(Session& session, const RunArguments& arguments) {
     if (!from) {
         return pass(from.error());
     }
-    const client::DisposableOptions options{qt(arguments.templateName), qt(arguments.size), *from,
-                                            arguments.isDiskOnly, arguments.isKept};
-    const auto job = session.await<QDBusObjectPath>(
-        [&](auto done) { session.manager().startDisposable(options, std::move(done)); });
+    const client::DisposableOptions options{qt(arguments.templateName), qt(arguments.size), *from, arguments.isDiskOnly,
+                                            arguments.isKept};
+    const auto job =
+        session.await<QDBusObjectPath>([&](auto done) { session.manager().startDisposable(options, std::move(done)); });
     if (!job) {
         return pass(job.error());
     }

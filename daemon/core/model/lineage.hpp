@@ -26,8 +26,8 @@ Result<std::vector<SnapshotId>> nodesToRemove(const Lineage& lineage, const Snap
                                               const std::vector<SnapshotId>& suspendedIn,
                                               const std::vector<SnapshotId>& livedIn = {});
 
-/// What goes with a disposable that was kept: the nodes that it was suspended in, parents first. Not what somebody asked
-/// for, named or pinned, nor what others came from, nor `keep` (where other domains stand).
+/// What goes with a disposable that was kept: the nodes that it was suspended in, parents first. Not what somebody
+/// asked for, named or pinned, nor what others came from, nor `keep` (where other domains stand).
 std::vector<SnapshotId> nodesOfGone(const Lineage& lineage, const DomainId& disposable,
                                     const std::vector<SnapshotId>& keep);
 

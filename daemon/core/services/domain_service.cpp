@@ -56,9 +56,10 @@ Status DomainService::checkQuota(const Caller& caller, DomainKind kind) const {
     if (caller.isRoot() || count < most) {
         return {};
     }
-    return fail(ErrorCode::LimitExceeded, "you have " + std::to_string(most) +
-                                              (isDisposable ? " disposables already; wait for one to end, or remove a kept one"
-                                                            : " domains already; remove one first"));
+    return fail(ErrorCode::LimitExceeded,
+                "you have " + std::to_string(most) +
+                    (isDisposable ? " disposables already; wait for one to end, or remove a kept one"
+                                  : " domains already; remove one first"));
 }
 
 Result<DomainId> DomainService::create(const Caller& caller, const std::string& name, const CreateOptions& options) {

@@ -458,8 +458,8 @@ Result<DomainId> SnapshotService::forkDisposable(const Caller& caller, const Sna
     if (!node) {
         return fail(node.error());
     }
-    return m_domains.createDisposable(
-        caller, {}, {}, {.node = *node, .isInMemory = !options.isDiskOnly, .isKept = options.isKept});
+    return m_domains.createDisposable(caller, {}, {},
+                                      {.node = *node, .isInMemory = !options.isDiskOnly, .isKept = options.isKept});
 }
 
 Result<JobId> SnapshotService::suspend(const Caller& caller, const DomainId& domain) {

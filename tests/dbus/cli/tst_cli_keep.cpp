@@ -80,9 +80,12 @@ private slots:
         QTest::addColumn<QString>("from");
         QTest::addColumn<QString>("code");
         QTest::addColumn<QByteArray>("says");
-        QTest::newRow("unknown") << "ffff" << "NotFound" << QByteArray("--from: ");
-        QTest::newRow("a domain") << "work" << "InvalidArgument" << QByteArray("bulkhead snapshot create work");
-        QTest::newRow("too short") << "1a" << "InvalidArgument" << QByteArray("--from: ");
+        QTest::newRow("unknown") << "ffff"
+                                 << "NotFound" << QByteArray("--from: ");
+        QTest::newRow("a domain") << "work"
+                                  << "InvalidArgument" << QByteArray("bulkhead snapshot create work");
+        QTest::newRow("too short") << "1a"
+                                   << "InvalidArgument" << QByteArray("--from: ");
     }
     void from_whatIsNone() {
         QFETCH(QString, from);
@@ -93,7 +96,8 @@ private slots:
         const Ended ended = call({"run", "--from", from, "--", "x"});
         QCOMPARE(ended.code, 125);
         QVERIFY2(ended.err.contains(says), ended.err);
-        QCOMPARE(call({"run", "--json", "--from", from, "--", "x"}).json()["error"].toObject()["code"].toString(), code);
+        QCOMPARE(call({"run", "--json", "--from", from, "--", "x"}).json()["error"].toObject()["code"].toString(),
+                 code);
         QVERIFY(m_fake->domain("disp1") == nullptr);
     }
 
@@ -172,7 +176,8 @@ private slots:
         addKept();
         m_fake->script = [](ExecEnds& ends) {
             ends.write(ends.output, "ready");
-            ends.read(); // until its end
+            while (!ends.read().isEmpty()) {
+            }
             ends.closeOutputs();
             ends.exited(0);
         };
@@ -229,9 +234,12 @@ private slots:
         QTest::addColumn<QString>("state");
         QTest::addColumn<QString>("code");
         QTest::addColumn<QByteArray>("says");
-        QTest::newRow("no such run") << "" << "NotFound" << QByteArray("domain disp-1: there is no domain");
-        QTest::newRow("stopped") << "stopped" << "WrongState" << QByteArray("no full snapshot");
-        QTest::newRow("running") << "running" << "WrongState" << QByteArray("bulkhead run --domain disp-1");
+        QTest::newRow("no such run") << ""
+                                     << "NotFound" << QByteArray("domain disp-1: there is no domain");
+        QTest::newRow("stopped") << "stopped"
+                                 << "WrongState" << QByteArray("no full snapshot");
+        QTest::newRow("running") << "running"
+                                 << "WrongState" << QByteArray("bulkhead run --domain disp-1");
     }
     void resume_refused() {
         QFETCH(QString, state);

@@ -42,7 +42,18 @@ struct World : SnapshotWorld {
         daemon->lifecycle.onExecFinished(instance(id), exec, 0);
     }
     bool isThere(const DomainId& id) { return daemon->table.find(id).has_value(); }
-    bool isSuspended(const DomainId& id) { return isThere(id) && state(id) == State::Suspended; }
+    /// Nothing is under way with it any more.
+    bool isFree(const DomainId& id) { return daemon->table.beginOperation(id, "test").has_value(); }
+    bool isSuspended(const DomainId& id) { return isThere(id) && state(id) == State::Suspended && isFree(id); }
+    std::vector<DomainId> disposables() {
+        std::vector<DomainId> found;
+        for (const auto& entry : daemon->table.all()) {
+            if (entry.record.kind == DomainKind::Disposable) {
+                found.push_back(entry.record.id);
+            }
+        }
+        return found;
+    }
     Content homeOfDisposable(const DomainId& id) {
         return outside.snapshots.read(outside.snapshots.disksOf(instance(id)).value().home);
     }
@@ -256,9 +267,12 @@ private slots:
         World world;
         const auto id = world.kept();
         world.outside.snapshots.failBegin = Error{ErrorCode::NoSpace, "the disk is full"};
-        world.use(id, "mine");
-        const auto ended = world.end(world.daemon->snapshots.suspend(kAlice, id));
-        QVERIFY(ended.error && contains(ended.error->message, "the disk is full"));
+        world.write(id, "file", "mine");
+        for (const auto& job :
+             {world.daemon->snapshots.suspendUnused(id), world.daemon->snapshots.suspend(kAlice, id)}) {
+            const auto ended = world.end(job);
+            QVERIFY(ended.error && contains(ended.error->message, "the disk is full"));
+        }
         QCOMPARE(world.state(id), State::Running);
         QCOMPARE(world.problems(), QString());
         world.outside.snapshots.failBegin.reset();
@@ -327,7 +341,7 @@ private slots:
         world.start(id);
         world.write(id, "file", "lost");
         world.crash(id);
-        QTRY_VERIFY(world.state(id) == State::Failed && !world.daemon->table.find(id)->instance);
+        QTRY_VERIFY(world.state(id) == State::Failed && world.isFree(id) && !world.daemon->table.find(id)->instance);
         QVERIFY(world.head(id).isSuspended);
         QCOMPARE(world.problems(), QString());
         world.start(id);
@@ -405,6 +419,87 @@ private slots:
         world.stop(id);
         QTRY_VERIFY(!world.isThere(id));
         QCOMPARE(world.problems(), QString());
+    }
+
+    // ---- the daemon is killed ---------------------------------------------------------------------------------------
+
+    void killedAtEveryStep_data() {
+        QTest::addColumn<QString>("what");
+        for (const char* what : {"begin in a snapshot", "suspension", "resume", "second suspension", "removal"}) {
+            QTest::newRow(what) << QString(what);
+        }
+    }
+    void killedAtEveryStep() {
+        QFETCH(QString, what);
+        for (const auto cut : {CallGate::Cut::Before, CallGate::Cut::After}) {
+            unsigned at = 0;
+            for (bool wasCut = true; wasCut;) {
+                ++at;
+                World world;
+                const auto node = world.take(world.work);
+                DomainId id;
+                if (what != "begin in a snapshot") {
+                    id = world.kept();
+                    world.write(id, "file", "mine");
+                    if (what != "suspension") {
+                        world.suspend(id);
+                    }
+                    if (what == "second suspension") {
+                        world.start(id);
+                        world.write(id, "file", "more");
+                    }
+                }
+                const auto before = world.allHeld();
+                world.outside.gate.arm(cut, at);
+                if (what == "begin in a snapshot") {
+                    if (const auto made = world.daemon->snapshots.forkDisposable(kAlice, node, {})) {
+                        world.end(world.daemon->lifecycle.startDisposable(kAlice, *made));
+                    }
+                } else if (what == "resume") {
+                    world.end(world.daemon->lifecycle.start(kAlice, id));
+                } else if (what == "removal") {
+                    world.end(world.daemon->domains.remove(kAlice, id, false));
+                    QTRY_VERIFY(!world.isThere(id) || !world.outside.gate.cutAt().empty());
+                } else {
+                    world.end(world.daemon->snapshots.suspend(kAlice, id));
+                }
+                wasCut = !world.outside.gate.cutAt().empty();
+                const std::string where = what.toStdString() + ", " + std::to_string(at) + ": " +
+                                          (cut == CallGate::Cut::Before ? "before " : "after ") +
+                                          world.outside.gate.cutAt();
+                world.restart();
+                if (what == "begin in a snapshot") {
+                    QTRY_VERIFY2(world.disposables().empty(), where.c_str());
+                    QVERIFY2(world.allHeld() == before, where.c_str());
+                } else if (what == "removal") {
+                    // Not yet, or wholly.
+                    const auto isPresent = [&] {
+                        const auto entry = world.daemon->table.find(id);
+                        return entry && entry->record.phase == DomainRecord::Phase::Present;
+                    };
+                    QTRY_VERIFY2(!world.isThere(id) || (isPresent() && world.isSuspended(id)), where.c_str());
+                    QVERIFY2(world.allHeld().size() == before.size() - (world.isThere(id) ? 0 : 1), where.c_str());
+                    QVERIFY2(wasCut || !world.isThere(id), where.c_str());
+                } else {
+                    // What was done in it is there, whatever it is now.
+                    QVERIFY2(world.isThere(id), where.c_str());
+                    if (what == "suspension") {
+                        QTRY_VERIFY2(world.isSuspended(id), where.c_str());
+                    }
+                    QCOMPARE(world.problems(), QString());
+                    world.start(id);
+                    QVERIFY2(world.homeOfDisposable(id) ==
+                                 (Content{{"file", what == "second suspension" ? "more" : "mine"}}),
+                             where.c_str());
+                    world.removeDomain(id);
+                    QTRY_VERIFY2(!world.isThere(id), where.c_str());
+                    QVERIFY2(world.allHeld().size() == 1, where.c_str());
+                }
+                const QString problems = world.problems();
+                QVERIFY2(problems.isEmpty(), (where + ": " + problems.toStdString()).c_str());
+            }
+            QVERIFY(at > 3);
+        }
     }
 
     void suspend_ofOneThatIsNotKept_isRefused() {
