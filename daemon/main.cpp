@@ -11,6 +11,7 @@
 #include "core/services/emulator_monitor.hpp"
 #include "core/services/guest_event_relay.hpp"
 #include "core/services/instance_launcher.hpp"
+#include "core/services/kept_disposables.hpp"
 #include "core/services/lifecycle_service.hpp"
 #include "core/services/lineage_table.hpp"
 #include "core/services/reconciler.hpp"
@@ -294,6 +295,9 @@ int run(const Settings& settings) noexcept {
                                        .clock = clock},
                                       lineage, templates, monitor);
     core::SnapshotService snapshots(snapshotStore, table, domains, lifecycle, lineage, snapshotTaker, jobs);
+    core::KeptDisposables kept(snapshots, cleanUps);
+    lifecycle.setKeeping({.suspend = [&kept](const DomainId& id) { kept.suspendSoon(id); },
+                          .forget = [&snapshots](const DomainId& id) { return snapshots.forget(id); }});
     core::DisplayService displays(domains, hypervisor, links);
     hypervisor::LibvirtProbe libvirtProbe(libvirt, acceleration, {.uid = trialUid, .gid = imageGroup});
     link::ChannelProbe channelProbe(transport);

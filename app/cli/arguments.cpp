@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/arguments.hpp"
 
-#include "cli/duration.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/grammar/run_grammar.hpp"
 #include "cli/grammar/snapshot_grammar.hpp"
-#include "dbus/interfaces/exec_stream.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -14,8 +13,11 @@
 namespace bulkhead::cli {
 namespace {
 
+using grammar::addDuration;
 using grammar::addText;
 using grammar::addVerb;
+using grammar::HelpFormatter;
+using grammar::mistake;
 
 constexpr const char* kInstallFooter = R"(Example:
   sudo bulkhead template install desktop gimp
@@ -27,25 +29,8 @@ constexpr const char* kUpdateFooter =
     "A new version is made when Debian has newer packages than the one that there is. Domains get it when they start\n"
     "the next time; running ones keep theirs (bulkhead domain ls says which could be restarted).";
 
-constexpr const char* kRunFooter = R"(Examples:
-  bulkhead run -- npm install                  in a disposable domain, which is gone afterwards
-  seq 9 | bulkhead run sort -rn | head -3      pipes work as with ssh
-  bulkhead run --domain work -t                a shell in the domain work
-
-The first word that is not an option begins the command; -- says so explicitly.
-
-Exit status: the command's own; 128 + N when signal N ended it; 124 time-out; 125 Bulkhead failed, also because of a
-mistake on this command line; 126 the command cannot be executed; 127 it was not found.
-
---json leaves the command's output alone and writes one JSON object on one line to standard error at the end:
-  {"outcome": "exited|signalled|timed-out|lost|failed|left", "exit_code": N, "domain": NAME, …}
-with "error": {"code", "message", "hint"} for every outcome that is a failure of ours.
-
-Signals are passed on to the command. The third Ctrl-C within two seconds leaves it. With -t all keys are the
-command's; at the beginning of a line ~. leaves it (exit status 130), and ~~ types one ~.)";
-
 constexpr const char* kMainFooter =
-    R"(Exit status of every verb but run: 0 done, 1 failed, 2 usage, 3 denied by policy, 4 no such thing, 5 not authorised.
+    R"(Exit status of every verb but run and resume: 0 done, 1 failed, 2 usage, 3 denied by policy, 4 no such thing, 5 not authorised.
 With --json, results go to standard output as JSON and errors to standard error as {"error": {"code", "message", "hint"}}.
 Start with: bulkhead doctor)";
 
@@ -62,55 +47,11 @@ Examples:
 
 All of it is changed, or nothing. The definition's file keeps its comments; "domain show" names it.)";
 
-/// CLI11 offers durations as validators only; ours turns the text into a value.
-CLI::Option* addDuration(CLI::App* app, const char* name, std::optional<std::chrono::milliseconds>& target,
-                         const char* description) {
-    return app
-        ->add_option_function<std::string>(
-            name,
-            [&target, name](const std::string& text) {
-                target = parseDuration(text);
-                if (!target) {
-                    throw CLI::ValidationError(name, "'" + text + "' is not a duration such as 90s, 15m or 1h30m");
-                }
-            },
-            description)
-        ->type_name("DURATION");
-}
-
-/// Options as manual pages show them, without CLI11's notes on which excludes which (the messages say so).
-class HelpFormatter : public CLI::Formatter {
-public:
-    HelpFormatter() {
-        label("SUBCOMMAND", "COMMAND");
-        label("SUBCOMMANDS", "COMMANDS");
-        column_width(28);
-    }
-    std::string make_option_opts(const CLI::Option* option) const override {
-        return option->get_type_size() == 0 || option->get_type_name().empty() ? "" : " " + option->get_type_name();
-    }
-    std::string make_option_name(const CLI::Option* option, bool isPositional) const override {
-        const std::string name = CLI::Formatter::make_option_name(option, isPositional);
-        return name.starts_with("--disposable") ? "--disposable[=TEMPLATE]" : name;
-    }
-};
-
-/// CLI11 sees the options of run only (splitRun), so it cannot know how a whole line looks.
-class RunFormatter : public HelpFormatter {
-public:
-    std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
-        return "Usage: bulkhead run [OPTIONS] [--] COMMAND [ARGUMENT...]\n       bulkhead run -t [OPTIONS]\n";
-    }
-};
-
 /// The whole grammar, with the places its values go to. Holds references to itself: neither copied nor moved.
 struct Grammar {
     CLI::App app{"Runs what you distrust in microVMs of their own.", "bulkhead"};
     bool version = false;
 
-    RunArguments run;
-    std::string runDomain;
-    std::string runDisposable;
     DomainCreateArguments domainCreate;
     DomainListArguments domainList;
     DomainShowArguments domainShow;
@@ -132,10 +73,9 @@ struct Grammar {
     TemplateUpdateArguments templateUpdate;
     TemplateWarmArguments templateWarm;
     DoctorArguments doctor;
+    grammar::RunGrammar run;
     grammar::SnapshotGrammar snapshot;
 
-    CLI::App* runVerb = nullptr;
-    CLI::Option* disposableOption = nullptr;
     CLI::Option* launchDisposable = nullptr;
     CLI::App* launchVerb = nullptr;
     grammar::Verbs verbs;
@@ -145,7 +85,7 @@ struct Grammar {
         app.set_help_flag("-h,--help", "Show this help");
         app.add_flag("--version", version, "Show the version");
         app.require_subcommand(0, 1);
-        addRun();
+        run.addTo(app, verbs);
         addDomain();
         snapshot.addTo(app, verbs);
         addTemplate();
@@ -159,29 +99,6 @@ struct Grammar {
     }
     Grammar(const Grammar&) = delete;
     Grammar& operator=(const Grammar&) = delete;
-
-    void addRun() {
-        runVerb = addVerb(&app, "run", "Run a command in a domain, as ssh would", run.json);
-        runVerb->formatter(std::make_shared<RunFormatter>());
-        CLI::Option* domain =
-            addText(runVerb, "--domain", runDomain, "NAME", "In this domain, which is started if it does not run");
-        // A flag, so that only --disposable=TEMPLATE takes a value and "--disposable ls" runs ls.
-        disposableOption = runVerb->add_flag("--disposable{}", runDisposable,
-                                             "In a new disposable domain, of TEMPLATE if given (the default)");
-        disposableOption->excludes(domain);
-        runVerb->add_flag("-t,--terminal", run.terminal, "Give the command a terminal; without a command, a shell");
-        addDuration(runVerb, "--timeout", run.timeout, "End the command after this time (then exit status 124)");
-        addText(runVerb, "--size", run.size, "SIZE", "One of the template's sizes, for the disposable")
-            ->excludes(domain);
-        addText(runVerb, "--user", run.user, "USER", "As this user of the guest (default: user)");
-        addText(runVerb, "--cwd", run.cwd, "DIR", "In this directory of the guest (default: the user's home)");
-        runVerb->add_option("--env", run.environment, "Set NAME, or pass on the value that NAME has here")
-            ->type_name("NAME[=VALUE]")
-            ->expected(1)
-            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-        runVerb->footer(kRunFooter);
-        verbs.emplace_back(runVerb, [this] { return Invocation(run); });
-    }
 
     void addDomain() {
         CLI::App* noun =
@@ -356,50 +273,8 @@ std::string namesOf(const CLI::App& noun) {
     return names;
 }
 
-ParseEnd mistake(std::string text, std::string hint) {
-    return {exit_code::kUsage, std::move(text), std::move(hint)};
-}
-
 ParseEnd mistake(const Grammar& grammar, std::string text) {
     return mistake(std::move(text), "see: " + grammar.pathOfUsed() + " --help");
-}
-
-/// Splits what stands behind `run` into options and the command. CLI11 cannot be told that the first positional ends
-/// the options, so it sees the options only.
-void splitRun(const CLI::App& verb, std::vector<std::string>& arguments, std::size_t from,
-              std::vector<std::string>& command) {
-    std::size_t at = from;
-    while (at < arguments.size()) {
-        const std::string& word = arguments[at];
-        if (word == "--" || word.size() < 2 || word.front() != '-') {
-            break;
-        }
-        const CLI::Option* option = verb.get_option_no_throw(word);
-        const bool takesNext = option != nullptr && option->get_items_expected_min() > 0;
-        at += takesNext ? 2 : 1;
-    }
-    at = std::min(at, arguments.size());
-    const bool marked = at < arguments.size() && arguments[at] == "--";
-    command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(at + (marked ? 1 : 0)), arguments.end());
-    arguments.resize(at);
-}
-
-std::optional<ParseEnd> completeRun(Grammar& grammar) {
-    RunArguments& run = grammar.run;
-    if (!grammar.runDomain.empty()) {
-        run.domain = grammar.runDomain;
-    }
-    run.templateName = grammar.runDisposable;
-    if (run.command.empty() && !run.terminal) {
-        return mistake("no command given", "as in: bulkhead run -- uname -a; or: bulkhead run -t, for a shell");
-    }
-    if (run.timeout && run.timeout->count() > exec_stream::kLongestTimeoutMs) {
-        return mistake(grammar, "--timeout: the longest is 30d");
-    }
-    if (!run.command.empty() && run.command.front().empty()) {
-        return mistake(grammar, "the command's name is empty");
-    }
-    return std::nullopt;
 }
 
 std::optional<ParseEnd> completeLaunch(Grammar& grammar) {
@@ -425,9 +300,8 @@ std::variant<Invocation, ParseEnd> parse(const std::vector<std::string>& given) 
     Grammar grammar;
     std::vector<std::string> arguments = given;
     const auto first = firstWordOf(arguments);
-    if (first != arguments.end() && *first == "run") {
-        splitRun(*grammar.runVerb, arguments, static_cast<std::size_t>(first - arguments.cbegin()) + 1,
-                 grammar.run.command);
+    if (first != arguments.end()) {
+        grammar.run.takeCommand(arguments, static_cast<std::size_t>(first - arguments.cbegin()));
     }
     try {
         std::reverse(arguments.begin(), arguments.end()); // CLI11 takes them from the back
@@ -469,10 +343,8 @@ std::variant<Invocation, ParseEnd> parse(const std::vector<std::string>& given) 
         if (!verb->parsed()) {
             continue;
         }
-        if (verb == grammar.runVerb) {
-            if (auto end = completeRun(grammar)) {
-                return *end;
-            }
+        if (auto end = grammar.run.complete(*verb)) {
+            return *end;
         }
         if (verb->get_name() == "update" && grammar.templateUpdate.name.empty() && !grammar.templateUpdate.all) {
             return mistake(grammar, "name a template, or give --all");
@@ -493,8 +365,9 @@ std::variant<Invocation, ParseEnd> parse(const std::vector<std::string>& given) 
 std::variant<Invocation, ParseEnd> parseArguments(const std::vector<std::string>& given) {
     auto parsed = parse(given);
     const auto first = firstWordOf(given);
-    if (auto* const end = std::get_if<ParseEnd>(&parsed);
-        end != nullptr && end->status == exit_code::kUsage && first != given.end() && *first == "run") {
+    if (auto* const end = std::get_if<ParseEnd>(&parsed); end != nullptr && end->status == exit_code::kUsage &&
+                                                          first != given.end() &&
+                                                          grammar::RunGrammar::hasVerb(*first)) {
         end->status = exit_code::kOurs; // 2 would be taken for the command's own
     }
     return parsed;

@@ -16,11 +16,18 @@ struct RunArguments {
     bool terminal = false;
     bool json = false;
     std::optional<std::chrono::milliseconds> timeout;
-    std::string size; ///< of the disposable
+    std::string size;        ///< of the disposable
+    std::string from;        ///< a snapshot that the disposable begins in; empty: none
+    bool isDiskOnly = false; ///< without the memory of that
+    bool isKept = false;     ///< the disposable is suspended at the end, not removed
     std::string user;
     std::string cwd;
     std::vector<std::string> environment; ///< NAME=VALUE or NAME, as given
     std::vector<std::string> command;     ///< empty with terminal: the user's shell
+};
+
+struct ResumeArguments {
+    RunArguments run; ///< `domain` is set; `command` may be empty without a terminal: it only goes on
 };
 
 struct DomainCreateArguments {
@@ -182,14 +189,14 @@ struct DoctorArguments {
 };
 
 using Invocation =
-    std::variant<RunArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments, DomainSetArguments,
-                 DomainStartArguments, DomainStopArguments, DomainRemoveArguments, DomainAppsArguments,
-                 DomainLaunchArguments, DomainScreenshotArguments, DomainWindowsArguments, DomainExportArguments,
-                 DomainSuspendArguments, DomainResumeArguments, SnapshotCreateArguments, SnapshotListArguments,
-                 SnapshotTreeArguments, SnapshotShowArguments, SnapshotRevertArguments, SnapshotForkArguments,
-                 SnapshotPinArguments, SnapshotLabelArguments, SnapshotRemoveArguments, TemplateListArguments,
-                 TemplateShowArguments, TemplateBuildArguments, TemplateInstallArguments, TemplateUpdateArguments,
-                 TemplateWarmArguments, DoctorArguments>;
+    std::variant<RunArguments, ResumeArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments,
+                 DomainSetArguments, DomainStartArguments, DomainStopArguments, DomainRemoveArguments,
+                 DomainAppsArguments, DomainLaunchArguments, DomainScreenshotArguments, DomainWindowsArguments,
+                 DomainExportArguments, DomainSuspendArguments, DomainResumeArguments, SnapshotCreateArguments,
+                 SnapshotListArguments, SnapshotTreeArguments, SnapshotShowArguments, SnapshotRevertArguments,
+                 SnapshotForkArguments, SnapshotPinArguments, SnapshotLabelArguments, SnapshotRemoveArguments,
+                 TemplateListArguments, TemplateShowArguments, TemplateBuildArguments, TemplateInstallArguments,
+                 TemplateUpdateArguments, TemplateWarmArguments, DoctorArguments>;
 
 /// A command line that is done once it is read: --help and --version (status 0, `text` for standard output), or a
 /// mistake (status 2, `text` and `hint` for standard error).

@@ -8,6 +8,7 @@
 namespace bulkhead::cli {
 
 int runCommand(const RunArguments& arguments, Interrupts& interrupts);
+int resumeCommand(const ResumeArguments& arguments, Interrupts& interrupts);
 
 int createDomain(const DomainCreateArguments& arguments, Session& session);
 int listDomains(const DomainListArguments& arguments, Session& session);

@@ -40,6 +40,7 @@ struct Dispatch {
     Interrupts& interrupts;
 
     int operator()(const RunArguments& a) const { return runCommand(a, interrupts); }
+    int operator()(const ResumeArguments& a) const { return resumeCommand(a, interrupts); }
     int operator()(const DoctorArguments& a) const { return doctor(a, interrupts); }
     int operator()(const DomainCreateArguments& a) const { return withSession(createDomain, a, interrupts); }
     int operator()(const DomainListArguments& a) const { return withSession(listDomains, a, interrupts); }
@@ -84,7 +85,8 @@ int run(int argc, char** argv) {
         return end->status;
     }
     const Invocation& invocation = std::get<Invocation>(parsed);
-    const bool isRun = std::holds_alternative<RunArguments>(invocation);
+    const bool isRun =
+        std::holds_alternative<RunArguments>(invocation) || std::holds_alternative<ResumeArguments>(invocation);
     try {
         // Before Qt's and D-Bus's threads are there, so that they inherit the handlers and nothing is lost early.
         Interrupts interrupts{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};

@@ -92,6 +92,7 @@ DomainInfo domainInfoFrom(const QVariantMap& map) {
     info.nextSize = text("next-size");
     info.head = text("head");
     info.isSuspended = map.value(QStringLiteral("suspended")).toBool();
+    info.isKept = map.value(QStringLiteral("kept")).toBool();
     info.memory = number("memory");
     info.vcpus = static_cast<std::uint32_t>(number("vcpus"));
     info.acceleration = text("acceleration");

@@ -43,6 +43,7 @@ struct DomainInfo {
     QString nextSize;             ///< the size that it has then; empty: the same
     QString head;                 ///< the snapshot that it comes from; empty: none
     bool isSuspended = false;     ///< its next start goes on in the memory of its head
+    bool isKept = false;          ///< a disposable that is suspended, not removed, when its program has ended
     std::uint64_t memory = 0;     ///< bytes
     std::uint32_t vcpus = 0;
     // Only while it runs:

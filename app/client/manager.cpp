@@ -70,6 +70,13 @@ void Manager::startDisposable(const DisposableOptions& disposable, Callback<QDBu
     QVariantMap options;
     insertText(options, "template", disposable.templateName);
     insertText(options, "size", disposable.size);
+    insertText(options, "from", disposable.from);
+    if (disposable.isDiskOnly) {
+        options.insert(QStringLiteral("disk"), true);
+    }
+    if (disposable.isKept) {
+        options.insert(QStringLiteral("keep"), true);
+    }
     whenDone(m_proxy->StartDisposable(options), m_proxy.get(), std::move(done), pathOf);
 }
 

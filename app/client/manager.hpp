@@ -26,6 +26,9 @@ struct CreateOptions {
 struct DisposableOptions {
     QString templateName;
     QString size;
+    QString from = {};       ///< a snapshot's id: it begins there, of its template and size
+    bool isDiskOnly = false; ///< with from: without its memory
+    bool isKept = false;     ///< it is suspended when its program has ended, not removed
 };
 
 /// What Manager::buildTemplate() is for; see the contract.

@@ -96,7 +96,8 @@ Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs,
                       {"restart-needed", sdbus::Variant(entry.isRestartNeeded())},
                       {"execs", sdbus::Variant(std::uint32_t{runningExecs})},
                       {"head", text(entry.head.node ? entry.head.node->text() : std::string())},
-                      {"suspended", sdbus::Variant(entry.head.isSuspended)}};
+                      {"suspended", sdbus::Variant(entry.head.isSuspended)},
+                      {"kept", sdbus::Variant(entry.record.isKept)}};
     if (definition.homeSize) {
         described.emplace("home-size", std::uint64_t{*definition.homeSize});
     }

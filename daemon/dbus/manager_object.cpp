@@ -106,16 +106,29 @@ void ManagerObject::StartDisposable(sdbus::Result<sdbus::ObjectPath>&& result, O
     OptionReader reader(options);
     const auto templateName = reader.text("template");
     const auto size = reader.text("size");
+    const auto from = reader.text("from");
+    const bool isDiskOnly = reader.flag("disk");
+    const bool isKept = reader.flag("keep");
     const bool isCold = reader.flag("cold");
     if (auto read = reader.finish(); !read) {
         throwError(read.error());
     }
+    std::optional<SnapshotId> node;
+    if (!from.empty()) {
+        node = valueOrThrow(snapshotIdFrom(from));
+    }
+    if (node ? !templateName.empty() || !size.empty() : isDiskOnly) {
+        throwError({ErrorCode::InvalidArgument, node ? "a snapshot has its template and its size: leave them out"
+                                                     : "disk: goes with a snapshot to begin from only"});
+    }
     m_context.answer(
         caller, std::move(result),
-        [this, caller, templateName, size, isCold]() -> Result<JobId> {
-            return m_context.domains.createDisposable(caller, templateName, size).and_then([&](const DomainId& id) {
-                return m_context.lifecycle.startDisposable(caller, id, isCold);
-            });
+        [this, caller, templateName, size, node, isDiskOnly, isKept, isCold]() -> Result<JobId> {
+            auto made =
+                node ? m_context.snapshots.forkDisposable(caller, *node, {.isDiskOnly = isDiskOnly, .isKept = isKept})
+                     : m_context.domains.createDisposable(caller, templateName, size, {.isKept = isKept});
+            return made.and_then(
+                [&](const DomainId& id) { return m_context.lifecycle.startDisposable(caller, id, isCold); });
         },
         [this, caller](const auto& reply, const JobId& id) {
             reply.returnResults(jobPath(id));

@@ -34,6 +34,7 @@ Result<core::DomainRecord> domainFrom(const Row& row) {
     record.lastFailure = row.text(6);
     record.templateName = row.text(7);
     record.size = row.text(8);
+    record.isKept = row.integer(9) != 0;
     return record;
 }
 
@@ -42,11 +43,11 @@ Result<core::DomainRecord> domainFrom(const Row& row) {
 Status SqliteDomainRepository::insert(const core::DomainRecord& record) {
     const Status done = m_database.write([&](Connection& connection) -> Status {
         const auto changed = connection.change(
-            "INSERT INTO domains (id, owner, name, kind, phase, created_at, last_failure, template, size) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO domains (id, owner, name, kind, phase, created_at, last_failure, template, size, kept) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             {record.id.text(), std::int64_t{record.owner}, record.name, std::string(storedWord(record.kind)),
              std::string(storedWord(record.phase)), record.createdAt, record.lastFailure, record.templateName,
-             record.size});
+             record.size, std::int64_t{record.isKept}});
         return changed ? Status() : Status(fail(changed.error()));
     });
     if (!done && done.error().code == ErrorCode::AlreadyExists) {
@@ -86,8 +87,8 @@ Status SqliteDomainRepository::remove(const DomainId& id) {
 Result<std::vector<core::DomainRecord>> SqliteDomainRepository::all() {
     std::vector<core::DomainRecord> records;
     const Status done = m_database.read([&](Connection& connection) -> Status {
-        return connection.query("SELECT id, owner, name, kind, phase, created_at, last_failure, template, size "
-                                "FROM domains ORDER BY created_at, id",
+        return connection.query("SELECT id, owner, name, kind, phase, created_at, last_failure, template, size, "
+                                "kept FROM domains ORDER BY created_at, id",
                                 {}, [&](const Row& row) -> Status {
                                     auto record = domainFrom(row);
                                     if (!record) {

@@ -31,6 +31,10 @@ std::string stateOf(const client::DomainInfo& domain) {
     return text(domain.state) + (domain.updateAvailable ? " (restart to update)" : "");
 }
 
+std::string kindOf(const client::DomainInfo& domain) {
+    return text(domain.kind) + (domain.isKept ? " (kept)" : "");
+}
+
 std::string timeOr(const std::optional<std::int64_t>& seconds) {
     return seconds ? timeText(*seconds) : std::string();
 }
@@ -83,7 +87,7 @@ std::string domainTable(QList<client::DomainInfo> domains, bool withOwner) {
     std::vector<std::vector<std::string>> rows;
     for (const auto& domain : domains) {
         rows.push_back({text(domain.name), stateOf(domain), text(domain.templateName), text(domain.size),
-                        text(domain.label), text(domain.egress), text(domain.kind)});
+                        text(domain.label), text(domain.egress), kindOf(domain)});
         if (withOwner) {
             rows.back().push_back(std::to_string(domain.owner));
         }
@@ -98,7 +102,7 @@ std::string domainText(const client::DomainInfo& domain) {
         {"State", stateOf(domain) + (domain.waitsSuspended() ? " (its next start goes on where it was)" : "")},
         {"Reason", text(domain.reason)},
         {"Comes from", domain.head.isEmpty() ? "" : "snapshot " + text(client::shortId(domain.head))},
-        {"Kind", text(domain.kind)},
+        {"Kind", kindOf(domain)},
         {"Template", text(domain.templateName) +
                          (domain.templateVersion.isEmpty() ? "" : ", version " + text(domain.templateVersion))},
         {"Size", text(domain.size) + (domain.memory == 0 ? "" : " (" + machineText(domain.memory, domain.vcpus) + ")") +

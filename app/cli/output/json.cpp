@@ -68,6 +68,7 @@ Json jsonOf(const client::DomainInfo& domain) {
     json["next_size"] = optionalText(domain.nextSize);
     json["head"] = optionalText(domain.head);
     json["suspended"] = domain.isSuspended;
+    json["kept"] = domain.isKept;
     return json;
 }
 

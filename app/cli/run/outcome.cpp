@@ -110,6 +110,8 @@ RunOutcome outcomeOf(const PumpEnd& end, const RunSubject& subject) {
         }
     }
     outcome.domain = subject.domain;
+    outcome.hasBegun = true;
+    outcome.wasLeft = end.leftBySignal.has_value();
     return outcome;
 }
 
@@ -138,6 +140,14 @@ Json jsonOf(const RunOutcome& outcome) {
     }
     if (outcome.failure) {
         json["error"] = jsonOf(*outcome.failure, hintFor(*outcome.failure, outcome.domain.empty() ? "" : "domain"));
+    }
+    if (outcome.kept) {
+        json["kept"] = {{"domain", outcome.kept->domain}, {"suspended", outcome.kept->isSuspended}};
+        if (outcome.kept->isLeftToDaemon) {
+            json["kept"]["pending"] = true;
+        } else if (!outcome.kept->isSuspended) {
+            json["kept"]["error"] = jsonOf(outcome.kept->failure, hintFor(outcome.kept->failure, "domain"));
+        }
     }
     return json;
 }

@@ -22,7 +22,17 @@ enum class ExecFailedReason : std::uint32_t {
 /// LostReason of the channel's records.
 enum class LostReason : std::uint32_t { EndOfFile = 1, Violation = 2, NoAnswer = 3, Internal = 4 };
 
-/// What `run` says and exits with in the end.
+/// What became of a domain that was to be suspended after the command.
+struct KeptDomain {
+    std::string domain;
+    bool isDisposable = false;
+    bool isSuspended = false;
+    bool isLeftToDaemon = false; ///< it is going to be suspended
+    client::Failure failure;     ///< otherwise: why it is not
+    std::string state;           ///< and what can be said of it then, for people
+};
+
+/// What `run` and `resume` say and exit with in the end.
 struct RunOutcome {
     int exitCode = 0;
     std::string kind;                       ///< exited, signalled, timed-out, lost, failed or left
@@ -30,6 +40,9 @@ struct RunOutcome {
     std::optional<int> signal;              ///< when signalled or left
     std::optional<client::Failure> failure; ///< ours; never for exited and signalled
     std::string domain;                     ///< empty when there was none yet
+    bool hasBegun = false;                  ///< the domain was given the command
+    bool wasLeft = false;                   ///< the command may still be ending
+    std::optional<KeptDomain> kept;         ///< with --keep, and after `resume`
 };
 
 /// What the command was asked to be, for the words of an outcome.

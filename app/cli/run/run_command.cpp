@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.hpp"
-#include "cli/environment.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/output/report.hpp"
-#include "cli/run/outcome.hpp"
-#include "cli/run/terminal_mode.hpp"
-#include "client/domain.hpp"
+#include "cli/run/keeping.hpp"
+#include "cli/run/program.hpp"
+#include "client/snapshots.hpp"
 #include "client/terminal_text.hpp"
 
-#include <fmt/format.h>
-
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <memory>
-#include <optional>
-#include <unistd.h>
 #include <utility>
 
 namespace bulkhead::cli {
@@ -24,23 +13,12 @@ namespace {
 using client::Failure;
 using client::Outcome;
 
-/// A running domain and what to call it.
-struct Place {
-    std::unique_ptr<client::Domain> domain;
-    std::string name;
-};
-
 tl::unexpected<Failure> pass(const Failure& failure) {
     return tl::unexpected<Failure>(failure);
 }
 
 QString qt(const std::string& text) {
     return QString::fromStdString(text);
-}
-
-/// Progress is for somebody who looks on; --json is for a program.
-ProgressStyle styleFor(const RunArguments& arguments) {
-    return arguments.json ? ProgressStyle::Silent : ProgressStyle::Calm;
 }
 
 Outcome<Place> openNamed(Session& session, const RunArguments& arguments) {
@@ -62,10 +40,40 @@ Outcome<Place> openNamed(Session& session, const RunArguments& arguments) {
     return place;
 }
 
+/// The id that --from means; empty without it.
+Outcome<QString> snapshotOf(Session& session, const RunArguments& arguments) {
+    if (arguments.from.empty()) {
+        return QString();
+    }
+    if (!client::looksLikeSnapshotId(qt(arguments.from))) {
+        const std::string word = client::terminalSafe(arguments.from);
+        return client::failed(client::code::kInvalidArgument,
+                              "--from: '" + word +
+                                  "' is not the id of a snapshot (bulkhead snapshot ls); of a domain as it is now take "
+                                  "one first: bulkhead snapshot create " +
+                                  word);
+    }
+    const auto snapshots = session.await<QList<client::SnapshotInfo>>(
+        [&](auto done) { session.manager().listSnapshots(std::move(done)); });
+    if (!snapshots) {
+        return pass(snapshots.error());
+    }
+    auto found = client::findSnapshot(*snapshots, qt(arguments.from));
+    if (!found) {
+        return client::failed(found.error().code, "--from: " + found.error().message);
+    }
+    return found->id;
+}
+
 Outcome<Place> openDisposable(Session& session, const RunArguments& arguments) {
-    const auto job = session.await<QDBusObjectPath>([&](auto done) {
-        session.manager().startDisposable({qt(arguments.templateName), qt(arguments.size)}, std::move(done));
-    });
+    const auto from = snapshotOf(session, arguments);
+    if (!from) {
+        return pass(from.error());
+    }
+    const client::DisposableOptions options{qt(arguments.templateName), qt(arguments.size), *from, arguments.isDiskOnly,
+                                            arguments.isKept};
+    const auto job =
+        session.await<QDBusObjectPath>([&](auto done) { session.manager().startDisposable(options, std::move(done)); });
     if (!job) {
         return pass(job.error());
     }
@@ -77,150 +85,29 @@ Outcome<Place> openDisposable(Session& session, const RunArguments& arguments) {
     if (path.path().isEmpty()) {
         return client::failed(client::code::kVersionMismatch, "this bulkheadd does not say which domain it started");
     }
-    return Place{std::make_unique<client::Domain>(session.connection(), path), {}};
-}
-
-/// With -t and no command: the login shell that the guest's account names.
-std::vector<std::string> commandOf(const RunArguments& arguments) {
-    if (!arguments.command.empty()) {
-        return arguments.command;
-    }
-    return {"/bin/sh", "-c", "exec \"${SHELL:-/bin/sh}\" -l"};
-}
-
-client::ExecOptions execOptions(const RunArguments& arguments, const std::vector<std::string>& environment) {
-    client::ExecOptions options;
-    options.user = qt(arguments.user);
-    options.cwd = qt(arguments.cwd);
-    for (const std::string& entry : environment) {
-        options.environment.append(qt(entry));
-    }
-    options.timeout = arguments.timeout;
-    options.terminal = arguments.terminal;
-    if (arguments.terminal) {
-        options.size = terminalSizeOf(STDIN_FILENO);
-        const char* term = std::getenv("TERM");
-        options.term = QString::fromLocal8Bit(term == nullptr ? "" : term);
-    }
-    return options;
-}
-
-PumpEnd pump(client::ExecStreams& streams, Interrupts& interrupts, const client::ExecOptions& options) {
-    PumpEnds ends{STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, options.terminal, {}};
-    if (!options.terminal) {
-        return ExecPump(streams, interrupts, std::move(ends)).run();
-    }
-    RawTerminal raw(STDIN_FILENO);
-    ends.resumed = [&raw] { raw.enter(); };
-    if (terminalSizeOf(STDIN_FILENO) != options.size) {
-        interrupts.putBack(SIGWINCH); // it changed while the domain was starting
-    }
-    return ExecPump(streams, interrupts, std::move(ends)).run();
-}
-
-/// Whatever can be said of the domain, soon: the daemon may be gone.
-std::string stateOf(Session& session, Place& place) {
-    constexpr std::chrono::milliseconds kPatience{1000};
-    const auto info =
-        session.await<client::DomainInfo>([&](auto done) { place.domain->describe(std::move(done)); }, kPatience);
-    const std::string name = place.name.empty() ? "the disposable domain" : "domain " + place.name;
-    if (info) {
-        return name + " is " + info->state.toStdString();
-    }
-    return info.error().code == client::code::kNotFound ? name + " is gone" : name + ": state not known";
-}
-
-RunOutcome runIn(Session& session, Place& place, const RunArguments& arguments,
-                 const std::vector<std::string>& environment) {
-    const std::vector<std::string> command = commandOf(arguments);
-    QStringList argv;
-    for (const std::string& word : command) {
-        argv.append(qt(word));
-    }
-    const client::ExecOptions options = execOptions(arguments, environment);
-    auto streams = session.await<std::shared_ptr<client::ExecStreams>>(
-        [&](auto done) { place.domain->exec(argv, options, std::move(done)); });
-    if (!streams) {
-        return outcomeOf(streams.error(), place.name);
-    }
-    const PumpEnd end = pump(**streams, session.interrupts(), options);
-    const std::string timeout =
-        arguments.timeout ? fmt::format("{} s", std::chrono::duration<double>(*arguments.timeout).count()) : "its time";
-    RunOutcome outcome = outcomeOf(end, {place.name, command.front(), arguments.user, arguments.cwd, timeout});
-    if (end.leftBySignal) {
-        outcome.failure->message += "; " + stateOf(session, place);
-    }
-    return outcome;
-}
-
-/// D-Bus carries text only: bytes that are none would arrive as something else. Which argument has such; none: no one.
-std::optional<std::string> firstNotUtf8(const RunArguments& arguments, const std::vector<std::string>& environment) {
-    const auto isBad = [](const std::string& text) { return qt(text).toStdString() != text; };
-    const std::pair<const char*, std::string> options[] = {{"--domain", arguments.domain.value_or("")},
-                                                           {"--disposable", arguments.templateName},
-                                                           {"--size", arguments.size},
-                                                           {"--user", arguments.user},
-                                                           {"--cwd", arguments.cwd}};
-    for (const auto& [name, value] : options) {
-        if (isBad(value)) {
-            return name;
+    Place place{std::make_unique<client::Domain>(session.connection(), path), {}};
+    if (arguments.isKept) {
+        const auto info =
+            session.await<client::DomainInfo>([&](auto done) { place.domain->describe(std::move(done)); });
+        if (!info) {
+            return pass(info.error());
         }
-    }
-    for (const std::string& entry : environment) {
-        if (isBad(entry)) {
-            return "--env " + entry.substr(0, entry.find('='));
+        if (!info->isKept) {
+            return client::failed(client::code::kVersionMismatch,
+                                  "this bulkheadd cannot keep disposables; nothing was run");
         }
+        place.name = info->name.toStdString();
     }
-    for (std::size_t i = 0; i < arguments.command.size(); ++i) {
-        if (isBad(arguments.command[i])) {
-            return i == 0 ? "the command's name '" + arguments.command[i] + "'"
-                          : fmt::format("argument {} of the command, '{}',", i, arguments.command[i]);
-        }
-    }
-    return std::nullopt;
-}
-
-int finish(const RunOutcome& outcome, const RunArguments& arguments) {
-    if (arguments.json) {
-        const std::string line = jsonLine(jsonOf(outcome));
-        std::fputs(line.c_str(), stderr);
-    } else if (outcome.failure) {
-        const bool unknownDomain =
-            outcome.failure->code == client::code::kNotFound && outcome.domain.empty() && arguments.domain;
-        printFailure(unknownDomain ? "domain " + *arguments.domain : std::string(), *outcome.failure, false);
-    }
-    return outcome.exitCode;
-}
-
-/// A mistake of the user's, before anything was started.
-int refuse(const RunArguments& arguments, const std::string& what, const std::string& hint) {
-    if (arguments.json) {
-        return finish(outcomeOf(Failure{client::code::kInvalidArgument, what}, {}), arguments);
-    }
-    printMistake(what, hint);
-    return exit_code::kOurs;
+    return place;
 }
 
 } // namespace
 
 int runCommand(const RunArguments& arguments, Interrupts& interrupts) {
-    if (arguments.terminal && ::isatty(STDIN_FILENO) != 1) {
-        return refuse(arguments, "-t needs a terminal on standard input", "leave -t out to pipe data in");
-    }
-    const auto environment = resolveEnvironment(arguments.environment, [](const std::string& name) {
-        const char* value = std::getenv(name.c_str());
-        return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-    });
+    const auto environment = prepareProgram(arguments, "run");
     if (!environment) {
-        return refuse(arguments, environment.error(), "see: bulkhead run --help");
+        return environment.error();
     }
-    if (const auto culprit = firstNotUtf8(arguments, *environment)) {
-        return refuse(arguments, *culprit + " is not valid UTF-8, and only that can be passed to a domain unchanged",
-                      "pass such bytes through standard input");
-    }
-    // A reader that goes away is for the guest's program to know (see ExecPump), not the end of us.
-    std::signal(SIGPIPE, SIG_IGN); // NOLINT(cert-err33-c): cannot fail for SIGPIPE
-
     const auto session = openSession(interrupts);
     if (!session) {
         return finish(outcomeOf(session.error(), {}), arguments);
@@ -229,7 +116,11 @@ int runCommand(const RunArguments& arguments, Interrupts& interrupts) {
     if (!place) {
         return finish(outcomeOf(place.error(), {}), arguments);
     }
-    return finish(runIn(**session, *place, arguments, *environment), arguments);
+    RunOutcome outcome = runIn(**session, *place, arguments, *environment);
+    if (arguments.isKept && outcome.hasBegun) {
+        outcome.kept = keepAsItIs(**session, *place, {.isDisposable = true, .wasLeft = outcome.wasLeft}, arguments);
+    }
+    return finish(outcome, arguments);
 }
 
 } // namespace bulkhead::cli

@@ -61,7 +61,8 @@ std::vector<SnapshotId> withDescendants(const Lineage& lineage, const SnapshotId
 }
 
 Result<std::vector<SnapshotId>> nodesToRemove(const Lineage& lineage, const SnapshotId& id, bool isCascade,
-                                              const std::vector<SnapshotId>& suspendedIn) {
+                                              const std::vector<SnapshotId>& suspendedIn,
+                                              const std::vector<SnapshotId>& livedIn) {
     if (findPresent(lineage, id) == nullptr) {
         return fail(ErrorCode::NotFound, "no such snapshot");
     }
@@ -80,8 +81,35 @@ Result<std::vector<SnapshotId>> nodesToRemove(const Lineage& lineage, const Snap
             return fail(ErrorCode::WrongState, "a domain is suspended in snapshot " + shortId(node) +
                                                    "; resume it, or throw its memory away with domain stop, first");
         }
+        if (contains(livedIn, node)) {
+            return fail(ErrorCode::WrongState, "a disposable domain that began in snapshot " + shortId(node) +
+                                                   " is there still; end or remove it first (bulkhead domain ls)");
+        }
     }
     return nodes;
+}
+
+std::vector<SnapshotId> nodesOfGone(const Lineage& lineage, const DomainId& disposable,
+                                    const std::vector<SnapshotId>& keep) {
+    std::vector<SnapshotId> gone; // children first
+    const auto mayGo = [&](const SnapshotRecord& record) {
+        return isPresent(record) && record.domain == disposable && record.reason == kReasonSuspend &&
+               record.label.empty() && !record.isPinned && !contains(keep, record.id) && !contains(gone, record.id) &&
+               std::none_of(lineage.begin(), lineage.end(), [&](const SnapshotRecord& child) {
+                   return isPresent(child) && child.parent == record.id && !contains(gone, child.id);
+               });
+    };
+    for (bool isProgress = true; isProgress;) {
+        isProgress = false;
+        for (const SnapshotRecord& record : lineage) {
+            if (mayGo(record)) {
+                gone.push_back(record.id);
+                isProgress = true;
+            }
+        }
+    }
+    std::reverse(gone.begin(), gone.end());
+    return gone;
 }
 
 std::vector<std::filesystem::path> filesNeeded(const Lineage& lineage) {

@@ -21,9 +21,15 @@ const SnapshotRecord* findPresent(const Lineage& lineage, const SnapshotId& id);
 std::vector<SnapshotId> withDescendants(const Lineage& lineage, const SnapshotId& id);
 
 /// What `remove` takes away, parents first. WrongState for a node with children unless `isCascade`; WrongState names
-/// pinned nodes, and nodes in whose memory a domain is to go on.
+/// pinned nodes, nodes in whose memory a domain is to go on, and those that a disposable began in (`livedIn`).
 Result<std::vector<SnapshotId>> nodesToRemove(const Lineage& lineage, const SnapshotId& id, bool isCascade,
-                                              const std::vector<SnapshotId>& suspendedIn);
+                                              const std::vector<SnapshotId>& suspendedIn,
+                                              const std::vector<SnapshotId>& livedIn = {});
+
+/// What goes with a disposable that was kept: the nodes that it was suspended in, parents first. Not what somebody
+/// asked for, named or pinned, nor what others came from, nor `keep` (where other domains stand).
+std::vector<SnapshotId> nodesOfGone(const Lineage& lineage, const DomainId& disposable,
+                                    const std::vector<SnapshotId>& keep);
 
 /// Removed nodes of which no file is in use any more: no present node and nothing of `inUse` lies in their folders.
 /// `folderOf`: where a node's own files are.

@@ -34,6 +34,8 @@ struct DomainRecord {
     /// Disposables have no file: what they were made with.
     std::string templateName;
     std::string size;
+    /// A disposable that is suspended, not removed, when what ran in it has ended; see KeptDisposables.
+    bool isKept = false;
 
     bool operator==(const DomainRecord&) const = default;
 };

@@ -56,9 +56,10 @@ Status DomainService::checkQuota(const Caller& caller, DomainKind kind) const {
     if (caller.isRoot() || count < most) {
         return {};
     }
-    return fail(ErrorCode::LimitExceeded, "you have " + std::to_string(most) +
-                                              (isDisposable ? " disposables already; wait for one to end"
-                                                            : " domains already; remove one first"));
+    return fail(ErrorCode::LimitExceeded,
+                "you have " + std::to_string(most) +
+                    (isDisposable ? " disposables already; wait for one to end, or remove a kept one"
+                                  : " domains already; remove one first"));
 }
 
 Result<DomainId> DomainService::create(const Caller& caller, const std::string& name, const CreateOptions& options) {
@@ -157,37 +158,46 @@ Result<DomainId> DomainService::add(const Caller& caller, DomainDefinition defin
 }
 
 Result<DomainId> DomainService::createDisposable(const Caller& caller, const std::string& templateName,
-                                                 const std::string& size) {
-    const std::string chosen = templateName.empty() ? CreateOptions{}.templateName : templateName;
-    if (auto checked = checkTemplate(chosen, size); !checked) {
+                                                 const std::string& size, const DisposableWish& wish) {
+    DomainEntry entry;
+    DomainRecord& record = entry.record;
+    record.templateName = wish.node              ? wish.node->templateName
+                          : templateName.empty() ? CreateOptions{}.templateName
+                                                 : templateName;
+    record.size = wish.node ? wish.node->size : size;
+    if (auto checked = checkTemplate(record.templateName, record.size); !checked) {
         return fail(checked.error());
     }
     if (auto checked = checkQuota(caller, DomainKind::Disposable); !checked) {
         return fail(checked.error());
     }
-    DomainEntry entry;
-    entry.record.id = randomId<DomainId>();
-    entry.record.owner = caller.uid;
-    entry.record.name = disposableName(entry.record.id);
-    entry.record.kind = DomainKind::Disposable;
-    entry.record.phase = DomainRecord::Phase::Present;
-    entry.record.createdAt = m_ports.clock.now();
-    entry.record.templateName = chosen;
-    entry.record.size = size;
-    entry.definition.name = entry.record.name;
-    entry.definition.owner = caller.uid;
-    entry.definition.kind = DomainKind::Disposable;
-    entry.definition.templateName = chosen;
-    entry.definition.size = size;
+    record.id = randomId<DomainId>();
+    record.owner = caller.uid;
+    record.name = disposableName(record.id);
+    record.kind = DomainKind::Disposable;
+    record.phase = DomainRecord::Phase::Present;
+    record.createdAt = m_ports.clock.now();
+    record.isKept = wish.isKept;
+    entry.definition = definitionOfDisposable(record);
     entry.waitingClient = caller.busName;
-    const DomainId id = entry.record.id;
-    if (auto inserted = m_ports.domains.insert(entry.record); !inserted) {
+    if (wish.node) {
+        entry.head = {wish.node->id, wish.isInMemory && wish.node->memory};
+        entry.state = entry.head.isSuspended ? DomainState::Suspended : DomainState::Stopped;
+    }
+    const DomainId id = record.id;
+    if (auto inserted = m_ports.domains.insert(record); !inserted) {
         return fail(inserted.error());
+    }
+    ScopeGuard undoRecord([&] { [[maybe_unused]] const auto gone = m_ports.domains.remove(id); });
+    if (entry.head.node) {
+        if (auto stands = m_ports.heads.setHead(id, entry.head); !stands) {
+            return fail(stands.error());
+        }
     }
     if (auto inserted = m_table.insert(std::move(entry)); !inserted) {
-        [[maybe_unused]] const auto gone = m_ports.domains.remove(id);
         return fail(inserted.error());
     }
+    undoRecord.dismiss();
     return id;
 }
 

@@ -35,6 +35,14 @@ struct CreateOptions {
     std::vector<std::string> tags;
 };
 
+/// What a disposable may be besides of a template and a size.
+struct DisposableWish {
+    /// It begins where this node stands, of its template and size; none: from the template.
+    std::optional<SnapshotRecord> node;
+    bool isInMemory = true; ///< of a full node: goes on in its memory, otherwise boots from its disks
+    bool isKept = false;    ///< see KeptDisposables
+};
+
 /// Domains as their owners see them: make, find, list, remove, run programs in. Every call checks the caller; what
 /// belongs to others is NotFound. Thread-safe, blocking.
 class DomainService {
@@ -65,8 +73,10 @@ public:
     /// `keepsMemory`.
     Result<DomainId> createFork(const Caller& caller, const std::string& name, const DomainDefinition& definition,
                                 const SnapshotRecord& node, bool keepsMemory);
-    /// Makes a disposable's entry and record; LifecycleService starts it.
-    Result<DomainId> createDisposable(const Caller& caller, const std::string& templateName, const std::string& size);
+    /// Makes a disposable's entry and record; LifecycleService starts it. With a node `templateName` and `size` are not
+    /// used.
+    Result<DomainId> createDisposable(const Caller& caller, const std::string& templateName, const std::string& size,
+                                      const DisposableWish& wish = {});
     Result<DomainEntry> find(const Caller& caller, const DomainId& id);
     /// WrongState unless it runs and stays; `instance` is set.
     Result<DomainEntry> findRunning(const Caller& caller, const DomainId& id);

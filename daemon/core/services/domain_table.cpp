@@ -5,6 +5,14 @@
 
 namespace bulkhead::core {
 
+DomainDefinition definitionOfDisposable(const DomainRecord& record) {
+    return {.name = record.name,
+            .owner = record.owner,
+            .kind = record.kind,
+            .templateName = record.templateName,
+            .size = record.size};
+}
+
 DomainTable::Operation::~Operation() {
     if (m_table == nullptr) {
         return;

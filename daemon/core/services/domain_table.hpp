@@ -41,6 +41,9 @@ struct DomainEntry {
     }
 };
 
+/// Disposables have no file: what their record says.
+DomainDefinition definitionOfDisposable(const DomainRecord& record);
+
 /// All domains with their present state: the one piece of shared mutable state of the daemon. Thread-safe; every method
 /// is short. State changes go through apply(), which asks the state machine and tells the event sink.
 class DomainTable {

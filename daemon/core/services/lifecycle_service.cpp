@@ -5,6 +5,7 @@
 #include "base/scope_guard.hpp"
 #include "core/services/emulator_monitor.hpp"
 #include "core/services/instance_launcher.hpp"
+#include "core/services/kept_disposables.hpp"
 #include "core/services/lineage_table.hpp"
 #include "core/services/worker_pool.hpp"
 
@@ -76,10 +77,17 @@ Result<StartResult> LifecycleService::startHeld(const DomainId& id, bool isCold,
     if (!entry) {
         return fail(ErrorCode::NotFound, "no such domain");
     }
-    if (!entry->head.isSuspended) {
+    const bool isDisposable = entry->record.kind == DomainKind::Disposable;
+    if (!entry->head.isSuspended && !(isDisposable && entry->head.node)) {
         return launch(*entry, std::nullopt, isCold, job);
     }
     const auto node = entry->head.node ? m_lineage.find(*entry->head.node) : std::nullopt;
+    if (!node && isDisposable) {
+        return fail(ErrorCode::NotFound, "the snapshot that it was to begin in is gone");
+    }
+    if (node && !entry->head.isSuspended) {
+        return launch(*entry, node, true, job); // a disposable has no home of its own above the node's
+    }
     if (!node) {
         // Its home lies above the node's layers, which are there as long as it does.
         auto started = launch(*entry, std::nullopt, isCold, job);
@@ -371,7 +379,9 @@ void LifecycleService::tryToRemove(const DomainId& id, const std::string& why) {
     if (auto marked = m_domains.setPhase(id, DomainRecord::Phase::Removing); !marked) {
         log::warning("a removal cannot be recorded", {{"DOMAIN", id.text()}, {"ERROR", marked.error().message}});
     }
-    const auto removed = (entry->instance ? cleanUp(*entry) : Status{}).and_then([&] { return m_domains.remove(id); });
+    const auto removed = (entry->instance ? cleanUp(*entry) : Status{})
+                             .and_then([&] { return m_keeping.forget ? m_keeping.forget(id) : Status{}; })
+                             .and_then([&] { return m_domains.remove(id); });
     if (!removed) {
         log::error("a disposable could not be removed whole; it is tried again",
                    {{"DOMAIN", id.text()}, {"ERROR", removed.error().message}});
@@ -380,6 +390,24 @@ void LifecycleService::tryToRemove(const DomainId& id, const std::string& why) {
     log::info("disposable removed", {{"DOMAIN", id.text()}, {"WHY", why}});
     m_table.erase(id);
     done();
+}
+
+void LifecycleService::endUse(const DomainEntry& entry, const std::string& why) {
+    if (!entry.record.isKept) {
+        removeDisposable(entry.record.id, why);
+    } else if (m_keeping.suspend) {
+        m_keeping.suspend(entry.record.id);
+    }
+}
+
+/// Before its instance ends: what that wrote is lost with it, and the next start goes on where it was suspended last.
+void LifecycleService::goBack(const DomainEntry& entry) {
+    const DomainId& id = entry.record.id;
+    if (auto back = m_lineage.setHead(id, {entry.head.node, true}); !back) {
+        log::error("it cannot be recorded that a kept disposable goes back to its snapshot",
+                   {{"DOMAIN", id.text()}, {"ERROR", back.error().message}});
+        m_table.setHead(id, {entry.head.node, true});
+    }
 }
 
 void LifecycleService::cleanUpLater(const DomainId& id) {
@@ -419,7 +447,7 @@ void LifecycleService::failRunning(const InstanceId& instance, DomainEvent event
         return;
     }
     const DomainId id = found->record.id;
-    if (found->record.kind == DomainKind::Disposable) {
+    if (found->record.kind == DomainKind::Disposable && !outlivesEmulator(*found, m_lineage)) {
         removeDisposable(id, reason);
         return;
     }
@@ -439,6 +467,9 @@ void LifecycleService::failRunning(const InstanceId& instance, DomainEvent event
         rememberFailure(id, reason);
         [[maybe_unused]] const auto told = m_table.apply(id, event, reason);
     }
+    if (outlivesEmulator(*entry, m_lineage)) {
+        goBack(*entry);
+    }
     if (auto ended = cleanUp(*entry); !ended) {
         log::error("cleaning up after a failed domain did not end well; it is tried again",
                    {{"DOMAIN", id.text()}, {"ERROR", ended.error().message}});
@@ -454,7 +485,7 @@ void LifecycleService::onExecFinished(const InstanceId& instance, std::uint64_t 
         return; // one that its windows carry ends with those
     }
     log::info("program ended", {{"INSTANCE", instance.text()}, {"EXEC", std::to_string(exec)}});
-    removeDisposable(entry->record.id, "its program ended");
+    endUse(*entry, "its program ended");
 }
 
 void LifecycleService::onWindowsChanged(const InstanceId& instance, bool areOpen) {
@@ -465,7 +496,7 @@ void LifecycleService::onWindowsChanged(const InstanceId& instance, bool areOpen
     m_table.setHasWindows(entry->record.id, areOpen);
     // A program that still runs is waited for: onExecFinished().
     if (!areOpen && m_links.runningExecs(instance) == 0) {
-        removeDisposable(entry->record.id, "its last window was closed");
+        endUse(*entry, "its last window was closed");
     }
 }
 
@@ -483,7 +514,8 @@ void LifecycleService::handleLostLink(const InstanceId& instance, const LinkLoss
     const DomainId& id = found->record.id;
     std::string reason = loss.reason;
     if (!loss.isViolation) {
-        if (found->record.kind == DomainKind::Disposable && m_links.runningExecs(instance) > 0) {
+        const bool hadPrograms = m_links.runningExecs(instance) > 0;
+        if (found->record.kind == DomainKind::Disposable && hadPrograms && !found->record.isKept) {
             removeDisposable(id, "the channel to its program was lost: " + loss.reason);
             return;
         }
@@ -498,6 +530,9 @@ void LifecycleService::handleLostLink(const InstanceId& instance, const LinkLoss
         }
         const auto reconnected = reconnect(instance, loss);
         if (reconnected) {
+            if (entry->record.isKept && hadPrograms) {
+                endUse(*entry, "the channel to its program was lost"); // the guest lives, and so may the program
+            }
             return;
         }
         reason = reconnected.error().message;

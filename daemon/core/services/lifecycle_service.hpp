@@ -64,6 +64,16 @@ public:
         m_whenBooted = std::move(told);
     }
 
+    /// What becomes of kept disposables; see KeptDisposables. To be set before the first start, and before the
+    /// reconciler runs.
+    struct Keeping {
+        /// Soon, if still nothing runs in it then.
+        std::function<void(const DomainId&)> suspend;
+        /// What was kept of it, before its record goes.
+        std::function<Status(const DomainId&)> forget;
+    };
+    void setKeeping(Keeping keeping) { m_keeping = std::move(keeping); }
+
     /// `isCold`: boots, whatever memory there is to begin in. The job's result: StartResult.
     Result<JobId> start(const Caller& caller, const DomainId& id, bool isCold = false);
     Result<JobId> stop(const Caller& caller, const DomainId& id, StopOptions options);
@@ -82,6 +92,8 @@ public:
     /// Removes a disposable (instance, record, entry), soon and until it is done; a start that is under way is
     /// cancelled.
     void removeDisposable(const DomainId& id, const std::string& why);
+    /// Nothing runs in a disposable any more: it is removed, or suspended if it is to be kept.
+    void endUse(const DomainEntry& entry, const std::string& why);
     /// For what could not be ended now (libvirtd away, a full disk): again and again, until it is done.
     void cleanUpLater(const DomainId& id);
 
@@ -106,6 +118,7 @@ private:
 
     void tryToRemove(const DomainId& id, const std::string& why);
     void tryToCleanUp(const DomainId& id);
+    void goBack(const DomainEntry& entry);
     void failRunning(const InstanceId& instance, DomainEvent event, const std::string& reason);
     /// Ends what is left of an instance whose domain no longer runs; the caller holds the operation.
     Status cleanUp(const DomainEntry& entry);
@@ -123,6 +136,7 @@ private:
     WorkerPool& m_linkWork;
     Patience m_patience;
     std::function<void(const InstanceRecord&, const std::string&)> m_whenBooted;
+    Keeping m_keeping;
     std::mutex m_mutex; ///< guards the three below
     std::map<DomainId, std::stop_source> m_starts;
     std::set<DomainId> m_removals; ///< disposables whose removal is under way: asked for twice, done once

@@ -4,6 +4,7 @@
 #include "base/log.hpp"
 #include "core/services/emulator_monitor.hpp"
 #include "core/services/instance_launcher.hpp"
+#include "core/services/kept_disposables.hpp"
 #include "core/services/lifecycle_service.hpp"
 #include "core/services/lineage_table.hpp"
 #include "core/services/uid_leases.hpp"
@@ -162,11 +163,7 @@ Status Reconciler::loadDomains(Report& report) {
         DomainEntry entry;
         entry.record = record;
         if (record.kind == DomainKind::Disposable) {
-            entry.definition = {.name = record.name,
-                                .owner = record.owner,
-                                .kind = record.kind,
-                                .templateName = record.templateName,
-                                .size = record.size};
+            entry.definition = definitionOfDisposable(record);
         } else if (definition != loaded.domains.end()) {
             entry.definition = *definition;
         } else {
@@ -268,7 +265,7 @@ void Reconciler::settleInstance(const InstanceRecord& record, const std::vector<
     } else {
         ++report.undone;
     }
-    if (entry && entry->record.kind == DomainKind::Disposable) {
+    if (entry && entry->record.kind == DomainKind::Disposable && !goBack(*entry, report)) {
         m_lifecycle.removeDisposable(record.domain, "its emulator is gone");
     }
 }
@@ -287,6 +284,25 @@ void Reconciler::clearSuspension(const DomainEntry& entry, Report& report) {
         m_table.setHead(entry.record.id, {entry.head.node, false});
         report.problems.push_back(cleared.error());
     }
+}
+
+/// A kept disposable without an emulator is where it was suspended last. False: it is none, or has not been.
+bool Reconciler::goBack(const DomainEntry& entry, Report& report) {
+    if (!outlivesEmulator(entry, m_lineage)) {
+        return false;
+    }
+    const DomainId& id = entry.record.id;
+    const auto now = m_table.find(id);
+    if (now && !now->head.isSuspended) {
+        if (auto back = m_lineage.setHead(id, {entry.head.node, true}); !back) {
+            m_table.setHead(id, {entry.head.node, true});
+            report.problems.push_back(back.error());
+        }
+    }
+    if (now && now->state == DomainState::Stopped) {
+        m_table.restore(id, DomainState::Suspended, {});
+    }
+    return true;
 }
 
 /// A snapshot that was interrupted may have noted new layers that the emulator does not write to (yet). The emulator is
@@ -391,7 +407,7 @@ void Reconciler::adopt(const DomainEntry& entry, const InstanceRecord& record, c
             report.problems.push_back(ended.error());
             m_lifecycle.cleanUpLater(id);
         }
-        if (entry.record.kind == DomainKind::Disposable) {
+        if (entry.record.kind == DomainKind::Disposable && !goBack(entry, report)) {
             m_lifecycle.removeDisposable(id, reason);
         }
         return;
@@ -400,15 +416,18 @@ void Reconciler::adopt(const DomainEntry& entry, const InstanceRecord& record, c
     log::info("running domain adopted", {{"DOMAIN", id.text()}, {"PROGRAMS", std::to_string(guest->programs)}});
     m_table.setHasWindows(id, guest->hasWindows);
     // Its program ended, its last window was closed, or its client left, while nobody was there to see it.
-    if (entry.record.kind == DomainKind::Disposable && guest->programs == 0 && !guest->hasWindows) {
-        m_lifecycle.removeDisposable(id, "what ran in it ended while the daemon was not running");
+    // One that was resumed may have been left running on purpose.
+    if (entry.record.kind == DomainKind::Disposable && guest->programs == 0 && !guest->hasWindows &&
+        !outlivesEmulator(entry, m_lineage)) {
+        m_lifecycle.endUse(entry, "what ran in it ended while the daemon was not running");
     }
 }
 
 void Reconciler::finishRemovals(Report& report) {
     for (const auto& entry : m_table.all()) {
         const auto& record = entry.record;
-        const bool isStrayDisposable = record.kind == DomainKind::Disposable && !entry.instance;
+        const bool isStrayDisposable =
+            record.kind == DomainKind::Disposable && !entry.instance && !goBack(entry, report);
         if (record.phase != DomainRecord::Phase::Removing && !isStrayDisposable) {
             continue;
         }

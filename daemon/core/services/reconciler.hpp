@@ -63,6 +63,7 @@ private:
     Status settleDisks(const DomainEntry& entry, const InstanceRecord& record, Report& report);
     bool isFrozen(const DiskLayer& home) const;
     bool isSuspension(const DomainEntry& entry, const ObservedInstance& observed) const;
+    bool goBack(const DomainEntry& entry, Report& report);
     void clearSuspension(const DomainEntry& entry, Report& report);
     void settleSnapshots(Report& report);
     void settleInstance(const InstanceRecord& record, const std::vector<ObservedInstance>& observed, Report& report);

@@ -12,6 +12,9 @@
 namespace bulkhead::core {
 namespace {
 
+/// How long a suspension waits for another one of the same domain, which may have gigabytes to write.
+constexpr std::chrono::minutes kOtherSuspension{5};
+
 std::uint64_t milliseconds(std::chrono::milliseconds time) {
     return static_cast<std::uint64_t>(time.count());
 }
@@ -199,18 +202,29 @@ std::vector<SnapshotId> SnapshotService::suspendedIn() const {
     return nodes;
 }
 
+/// A disposable lives above its head's files, and may have to go back to it.
+std::vector<SnapshotId> SnapshotService::livedIn() const {
+    std::vector<SnapshotId> nodes;
+    for (const DomainEntry& entry : m_table.all()) {
+        if (entry.record.kind == DomainKind::Disposable && entry.head.node) {
+            nodes.push_back(*entry.head.node);
+        }
+    }
+    return nodes;
+}
+
 Result<JobId> SnapshotService::remove(const Caller& caller, const SnapshotId& id, bool isCascade) {
     if (auto node = find(caller, id); !node) {
         return fail(node.error());
     }
-    if (auto nodes = nodesToRemove(m_lineage.all(), id, isCascade, suspendedIn()); !nodes) {
+    if (auto nodes = nodesToRemove(m_lineage.all(), id, isCascade, suspendedIn(), livedIn()); !nodes) {
         return fail(nodes.error());
     }
     return m_jobs.begin("remove-snapshot", caller.uid,
                         [this, id, isCascade](const JobContext& job) -> Result<JobResult> {
                             job.report("Removing");
                             const std::lock_guard lock(m_removing);
-                            return nodesToRemove(m_lineage.all(), id, isCascade, suspendedIn())
+                            return nodesToRemove(m_lineage.all(), id, isCascade, suspendedIn(), livedIn())
                                 .and_then([&](const std::vector<SnapshotId>& nodes) { return m_lineage.remove(nodes); })
                                 .map([] { return JobResult(std::monostate{}); });
                         });
@@ -434,6 +448,20 @@ Result<JobResult> SnapshotService::runFork(const Caller& caller, const SnapshotI
     });
 }
 
+Result<DomainId> SnapshotService::forkDisposable(const Caller& caller, const SnapshotId& from,
+                                                 const DisposableOptions& options) {
+    if (const auto node = find(caller, from); !node) {
+        return fail(node.error());
+    }
+    const std::lock_guard lock(m_removing); // it stays until the disposable stands there
+    const auto node = usable(from, !options.isDiskOnly);
+    if (!node) {
+        return fail(node.error());
+    }
+    return m_domains.createDisposable(caller, {}, {},
+                                      {.node = *node, .isInMemory = !options.isDiskOnly, .isKept = options.isKept});
+}
+
 Result<JobId> SnapshotService::suspend(const Caller& caller, const DomainId& domain) {
     const auto entry = owned(caller, domain);
     if (!entry) {
@@ -442,25 +470,54 @@ Result<JobId> SnapshotService::suspend(const Caller& caller, const DomainId& dom
     if (entry->state == DomainState::Suspended) {
         return m_jobs.finished("suspend", caller.uid, domain);
     }
-    if (entry->state != DomainState::Running) {
+    const bool isDisposable = entry->record.kind == DomainKind::Disposable;
+    // One that is being suspended already, because its program has ended, is waited for.
+    if (entry->state != DomainState::Running && !(entry->record.isKept && entry->state == DomainState::Stopping)) {
         return fail(ErrorCode::WrongState, "domain \"" + entry->record.name + "\" is " +
                                                std::string(nameOf(entry->state)) +
                                                "; only a running one can be suspended");
     }
-    if (entry->record.kind == DomainKind::Disposable) {
-        return fail(ErrorCode::WrongState, "a disposable is not kept, so it cannot be suspended");
+    if (isDisposable && !entry->record.isKept) {
+        return fail(ErrorCode::WrongState, "a disposable is not kept, so it cannot be suspended; begin one that is "
+                                           "with: bulkhead run --keep");
     }
     return m_jobs.begin("suspend", caller.uid,
-                        [this, domain](const JobContext& job) { return runSuspend(domain, job); });
+                        [this, domain](const JobContext& job) { return runSuspend(domain, false, job); });
 }
 
-Result<JobResult> SnapshotService::runSuspend(const DomainId& domain, const JobContext& job) {
-    const auto operation = m_table.beginOperation(domain, "suspension");
+Result<JobId> SnapshotService::suspendUnused(const DomainId& disposable) {
+    const auto entry = m_table.find(disposable);
+    if (!entry || !entry->record.isKept) {
+        return fail(ErrorCode::NotFound, "no such kept disposable");
+    }
+    return m_jobs.begin("suspend", entry->record.owner, [this, disposable](const JobContext& job) {
+        auto suspended = runSuspend(disposable, true, job);
+        if (!suspended) {
+            log::error("a kept disposable could not be suspended; it goes on running",
+                       {{"DOMAIN", disposable.text()}, {"ERROR", suspended.error().message}});
+        }
+        return suspended;
+    });
+}
+
+Result<JobResult> SnapshotService::runSuspend(const DomainId& domain, bool isUnusedOnly, const JobContext& job) {
+    const auto known = m_table.find(domain);
+    const bool isKept = known && known->record.isKept;
+    // Of a kept one both its client and its program's end ask for it: who comes second finds it done.
+    const auto operation =
+        m_table.beginOperation(domain, "suspension", isKept ? kOtherSuspension : std::chrono::milliseconds(0));
     if (!operation) {
         return fail(operation.error());
     }
-    if (const auto before = m_table.find(domain); !before || before->state != DomainState::Running) {
+    const auto before = m_table.find(domain);
+    if (isKept && before && before->state == DomainState::Suspended) {
+        return JobResult(domain);
+    }
+    if (!before || before->state != DomainState::Running) {
         return fail(ErrorCode::WrongState, "the domain does not run any more");
+    }
+    if (isUnusedOnly && (before->hasWindows || m_domains.runningExecs(*before) > 0)) {
+        return JobResult(domain); // its end will be told as well
     }
     auto taken =
         takeNow(domain, {.kind = SnapshotKind::Full, .reason = std::string(kReasonSuspend), .isLast = true}, job);
@@ -478,6 +535,25 @@ Result<JobResult> SnapshotService::runSuspend(const DomainId& domain, const JobC
     }
     prune(domain);
     return JobResult(domain);
+}
+
+Status SnapshotService::forget(const DomainId& disposable) {
+    const std::lock_guard lock(m_removing);
+    std::vector<SnapshotId> stay;
+    for (const DomainEntry& entry : m_table.all()) {
+        if (entry.head.node && entry.record.id != disposable) {
+            stay.push_back(*entry.head.node);
+        }
+    }
+    const auto nodes = nodesOfGone(m_lineage.all(), disposable, stay);
+    const auto removed = nodes.empty() ? m_lineage.collect() : m_lineage.remove(nodes);
+    if (removed || std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) { return m_lineage.find(node); })) {
+        return removed;
+    }
+    // Out of sight; their files go with the next removal, or the next start of the daemon.
+    log::warning("files of removed snapshots stay for now",
+                 {{"DOMAIN", disposable.text()}, {"ERROR", removed.error().message}});
+    return {};
 }
 
 } // namespace bulkhead::core

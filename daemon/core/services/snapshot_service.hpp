@@ -63,8 +63,19 @@ public:
                        const ForkOptions& options);
     Result<JobId> forkNow(const Caller& caller, const DomainId& from, const std::string& name,
                           const ForkOptions& options);
-    /// A full snapshot, and the domain is stopped; its next start goes on from there. WrongState unless it runs.
+    struct DisposableOptions {
+        bool isDiskOnly = false; ///< leaves the memory of a full node out: it boots
+        bool isKept = false;     ///< see KeptDisposables
+    };
+    /// A disposable that begins where the node stands, which stays for as long; LifecycleService starts it.
+    Result<DomainId> forkDisposable(const Caller& caller, const SnapshotId& from, const DisposableOptions& options);
+    /// A full snapshot, and the domain is stopped; its next start goes on from there. WrongState unless it runs, and
+    /// for disposables that are not to be kept.
     Result<JobId> suspend(const Caller& caller, const DomainId& domain);
+    /// Of a kept disposable, as its owner would, unless something runs in it by then.
+    Result<JobId> suspendUnused(const DomainId& disposable);
+    /// Removes what a kept disposable was suspended in, unless somebody else needs or wants it.
+    Status forget(const DomainId& disposable);
     /// Ends the domain at once and goes back to its last snapshot, without keeping what is there now. WrongState when
     /// there is none.
     Result<JobId> discard(const Caller& caller, const DomainId& domain);
@@ -75,13 +86,14 @@ private:
     Result<SnapshotTaker::Taken> takeNow(const DomainId& domain, const SnapshotTaker::Wish& wish,
                                          const JobContext& job);
     [[nodiscard]] std::vector<SnapshotId> suspendedIn() const;
+    [[nodiscard]] std::vector<SnapshotId> livedIn() const;
     void prune(const DomainId& domain, const std::optional<SnapshotId>& kept = {});
     Status moveTo(const SnapshotRecord& node, bool inMemory, RevertResult& result, const JobContext& job);
     Result<JobResult> runCreate(const DomainId& domain, const Options& options, const JobContext& job);
     Result<JobResult> runRevert(const SnapshotId& id, const RevertOptions& options, const JobContext& job);
     Result<JobResult> runFork(const Caller& caller, const SnapshotId& from, const std::string& name,
                               const ForkOptions& options, const JobContext& job);
-    Result<JobResult> runSuspend(const DomainId& domain, const JobContext& job);
+    Result<JobResult> runSuspend(const DomainId& domain, bool isUnusedOnly, const JobContext& job);
 
     SnapshotStore& m_store;
     DomainTable& m_table;

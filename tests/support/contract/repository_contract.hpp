@@ -164,6 +164,7 @@ inline std::vector<std::pair<std::string, RepositoryClause>> repositoryContract(
                      auto record = sampleDomain("d" + std::to_string(time));
                      record.kind = kind;
                      record.phase = phase;
+                     record.isKept = time % 2 == 0;
                      record.createdAt = time++;
                      QVERIFY(domains.insert(record));
                      records.push_back(record);

@@ -155,6 +155,81 @@ private slots:
         QCOMPARE(joined(run.environment), QString("A=1|B"));
     }
 
+    void run_ofASnapshot() {
+        const auto parsed = parseArguments(words("run --from 1a2b --disk --keep -- make --from x"));
+        const auto& run = std::get<RunArguments>(std::get<Invocation>(parsed));
+        QCOMPARE(run.from, std::string("1a2b"));
+        QVERIFY(run.isDiskOnly && run.isKept && !run.domain);
+        QCOMPARE(joined(run.command), QString("make|--from|x"));
+    }
+
+    void resume_data() {
+        QTest::addColumn<QString>("line");
+        QTest::addColumn<QString>("command");
+        QTest::addColumn<bool>("terminal");
+        QTest::newRow("alone") << "resume disp-1"
+                               << "" << false;
+        QTest::newRow("for programs") << "resume disp-1 --user root --json -- x"
+                                      << "x" << false;
+        QTest::newRow("after --") << "resume --user root disp-1 -- ls -l"
+                                  << "ls|-l" << false;
+        QTest::newRow("second word") << "resume disp-1 --user root ls --user x"
+                                     << "ls|--user|x" << false;
+        QTest::newRow("a command like the name") << "resume --user root disp-1 disp-1"
+                                                 << "disp-1" << false;
+        QTest::newRow("a shell") << "resume disp-1 -t --user root"
+                                 << "" << true;
+    }
+    void resume() {
+        QFETCH(QString, line);
+        QFETCH(QString, command);
+        QFETCH(bool, terminal);
+        const auto parsed = parseArguments(words(line));
+        if (const auto* end = std::get_if<ParseEnd>(&parsed)) {
+            QFAIL(end->text.c_str());
+        }
+        const auto& run = std::get<ResumeArguments>(std::get<Invocation>(parsed)).run;
+        QCOMPARE(joined(run.command), command);
+        QCOMPARE(QString::fromStdString(run.domain.value_or("")), QString("disp-1"));
+        QCOMPARE(run.terminal, terminal);
+        QCOMPARE(QString::fromStdString(run.user), QString(line.contains("root") ? "root" : ""));
+        QCOMPARE(run.json, line.contains("--json"));
+    }
+
+    void mistakesOfRun_haveItsStatus_data() {
+        QTest::addColumn<QString>("line");
+        QTest::addColumn<QString>("says");
+        QTest::newRow("from and domain") << "run --from 1a2b --domain work x"
+                                         << "--domain excludes --from";
+        QTest::newRow("from and disposable") << "run --from 1a2b --disposable x"
+                                             << "excludes";
+        QTest::newRow("from and size") << "run --from 1a2b --size small x"
+                                       << "excludes";
+        QTest::newRow("keep and domain") << "run --keep --domain work x"
+                                         << "--domain excludes --keep";
+        QTest::newRow("disk alone") << "run --disk x"
+                                    << "--disk requires --from";
+        QTest::newRow("from without an id") << "run --from"
+                                            << "needs one value";
+        QTest::newRow("resume what") << "resume"
+                                     << "RUN is required";
+        QTest::newRow("resume nothing") << "resume -- x"
+                                        << "RUN is required";
+        QTest::newRow("resume without a command") << "resume disp-1 --user root"
+                                                  << "no command";
+        QTest::newRow("resume with an option of run") << "resume --from 1a2b disp-1"
+                                                      << "--from";
+    }
+    void mistakesOfRun_haveItsStatus() {
+        QFETCH(QString, line);
+        QFETCH(QString, says);
+        const auto parsed = parseArguments(words(line));
+        const auto* end = std::get_if<ParseEnd>(&parsed);
+        QVERIFY(end != nullptr);
+        QCOMPARE(end->status, 125);
+        QVERIFY2(QString::fromStdString(end->text).contains(says), end->text.c_str());
+    }
+
     void verbs() {
         const auto create = parseArguments(words("domain create work --template minimal --size s --label blue --egress "
                                                  "web --home-size 2GiB --tag a --tag b"));

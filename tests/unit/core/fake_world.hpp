@@ -6,6 +6,7 @@
 #include "core/services/domain_service.hpp"
 #include "core/services/emulator_monitor.hpp"
 #include "core/services/instance_launcher.hpp"
+#include "core/services/kept_disposables.hpp"
 #include "core/services/lifecycle_service.hpp"
 #include "core/services/lineage_table.hpp"
 #include "core/services/reconciler.hpp"
@@ -89,6 +90,8 @@ struct Daemon {
         : outside(world)
         , pausePatience(patience) {
         lifecycleForEvents = &lifecycle;
+        lifecycle.setKeeping({.suspend = [this](const DomainId& id) { kept.suspendSoon(id); },
+                              .forget = [this](const DomainId& id) { return snapshots.forget(id); }});
     }
     // Workers first: what they still run uses the services.
     ~Daemon() { workers.reset(); }
@@ -153,6 +156,7 @@ struct Daemon {
                               monitor,
                               pausePatience};
     core::SnapshotService snapshots{outside.gated.snapshots, table, domains, lifecycle, lineage, taker, jobs};
+    core::KeptDisposables kept{snapshots, *workers, std::chrono::milliseconds(20)};
     core::Reconciler reconciler{{outside.gated.hypervisor, outside.gated.store, outside.templates, outside.builder,
                                  outside.gated.domains, outside.gated.instances, outside.gated.definitions,
                                  outside.gated.links, outside.gated.snapshotRecords, outside.gated.snapshots,

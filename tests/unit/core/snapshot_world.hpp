@@ -269,6 +269,9 @@ private:
         if ((stored == heads.end() ? core::DomainHead{} : stored->second) != entry.head) {
             say(name + " stands elsewhere in the database");
         }
+        if (entry.record.kind == core::DomainKind::Disposable) {
+            return; // its home goes with its instance
+        }
         const auto home = outside.snapshots.home(entry.record.id);
         if (!home) {
             say(name + " has no home");

@@ -4,6 +4,9 @@
 
 #include <QTest>
 
+#include <functional>
+#include <initializer_list>
+
 using namespace bulkhead;
 using namespace bulkhead::core;
 
@@ -62,6 +65,44 @@ private slots:
         QVERIFY(nodesToRemove(lineage, root.id, true, {}).error().message.find("pinned") != std::string::npos);
         QVERIFY(nodesToRemove({root}, root.id, false, {root.id}).error().message.find("suspended") !=
                 std::string::npos);
+    }
+
+    void disposablesHoldWhatTheyBeganIn() {
+        const auto root = node();
+        const auto child = above(root);
+        const auto refused = nodesToRemove({root, child}, root.id, true, {}, {child.id});
+        QCOMPARE(refused.error().code, ErrorCode::WrongState);
+        QVERIFY(refused.error().message.find("disposable") != std::string::npos);
+        QVERIFY(nodesToRemove({root, child}, root.id, true, {}, {randomId<SnapshotId>()}));
+    }
+
+    void whatGoesWithADisposable() {
+        const auto source = node();
+        const auto disposable = randomId<DomainId>();
+        const auto suspendedIn = [&](const SnapshotRecord& parent) {
+            auto record = above(parent);
+            record.domain = disposable;
+            record.reason = kReasonSuspend;
+            return record;
+        };
+        const auto first = suspendedIn(source);
+        const auto second = suspendedIn(first);
+        const auto third = suspendedIn(second);
+        const Lineage lineage{third, first, source, second}; // a database has no order
+        QVERIFY(nodesOfGone(lineage, disposable, {}) == (std::vector{first.id, second.id, third.id}));
+        QVERIFY(nodesOfGone(lineage, randomId<DomainId>(), {}).empty());
+        // Where others stand, and what that came from.
+        QVERIFY(nodesOfGone(lineage, disposable, {second.id}) == std::vector{third.id});
+        const auto others = above(second);
+        QVERIFY(nodesOfGone({first, second, third, others}, disposable, {}) == std::vector{third.id});
+        for (const auto& want : std::initializer_list<std::function<void(SnapshotRecord&)>>{
+                 [](SnapshotRecord& record) { record.isPinned = true; },
+                 [](SnapshotRecord& record) { record.label = "mine"; },
+                 [](SnapshotRecord& record) { record.reason = kReasonManual; }}) {
+            auto wanted = third;
+            want(wanted);
+            QVERIFY(nodesOfGone({first, second, wanted}, disposable, {}).empty());
+        }
     }
 
     void removedNodesStayAsLongAsSomethingLiesAboveThem() {
