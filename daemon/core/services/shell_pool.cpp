@@ -31,10 +31,18 @@ std::optional<Shell> ShellPool::claim(const WarmImage& image, Bytes homeSize) {
     {
         const std::lock_guard lock(m_mutex);
         m_wanted = image.key;
+        // The template's own size of homes may have been changed since.
+        for (auto shell = m_waiting.begin(); shell != m_waiting.end();) {
+            if (shell->image.memory == image.memory && shell->plan.homeSize != homeSize) {
+                endLater(shell->record);
+                shell = m_waiting.erase(shell);
+            } else {
+                ++shell;
+            }
+        }
         // Each image has a folder that no other ever has.
         const auto found = std::find_if(m_waiting.begin(), m_waiting.end(), [&](const Shell& shell) {
-            return shell.image.memory == image.memory && shell.plan.homeSize == homeSize &&
-                   m_monitor.isAlive(shell.record.id);
+            return shell.image.memory == image.memory && m_monitor.isAlive(shell.record.id);
         });
         if (found != m_waiting.end()) {
             claimed = std::move(*found);

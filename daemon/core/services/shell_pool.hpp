@@ -63,7 +63,7 @@ private:
     WorkerPool& m_workers;
     const Patience m_patience;
 
-    mutable std::mutex m_mutex; ///< guards what follows; nothing is called with it but the monitor
+    mutable std::mutex m_mutex; ///< guards what follows; with it only the monitor and the workers are asked
     std::vector<Shell> m_waiting;
     std::optional<WarmImageKey> m_wanted; ///< used last; none: nothing was started yet
     std::chrono::steady_clock::time_point m_notBefore{};

@@ -139,7 +139,7 @@ struct Daemon {
                            launcher,
                            monitor,
                            *shellWork,
-                           {.settle = std::chrono::milliseconds(1), .retry = std::chrono::milliseconds(1)}};
+                           {.settle = std::chrono::milliseconds(0), .retry = std::chrono::milliseconds(1)}};
     core::WarmImageService warmImages{{outside.gated.hypervisor, outside.gated.machines, outside.gated.memoryCapturer,
                                        outside.images, outside.gated.links, [this] { return lineage.filesInUse(); }},
                                       launcher,
