@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The emulator that waits for the next disposable, with real guests: who takes it, and that it is never left behind.
+#include "e2e_support.hpp"
+
+#include <QDirIterator>
+#include <QFile>
+
+using namespace bulkhead::e2e;
+
+namespace {
+
+/// The process of the only emulator that there is, when it stands still; 0: another one runs, or there is none.
+pid_t waitingPid() {
+    const auto names = [](const QStringList& options) {
+        return run(QStringList{"virsh", "list", "--name"} + options).output.trimmed();
+    };
+    const auto paused = names({"--state-paused"});
+    if (paused.isEmpty() || paused.contains('\n') || names({"--all"}) != paused) {
+        return 0;
+    }
+    return emulatorPids().toInt();
+}
+
+/// Until one waits and all else is gone.
+pid_t waitForShell() {
+    pid_t pid = 0;
+    [[maybe_unused]] const bool isThere = QTest::qWaitFor([&] { return (pid = waitingPid()) != 0; }, kPatienceMs);
+    return pid;
+}
+
+bool isThere(pid_t pid) {
+    return QFile::exists("/proc/" + QString::number(pid));
+}
+
+/// The memory that it maps, or will.
+QString imageOf(pid_t pid) {
+    QFile file("/proc/" + QString::number(pid) + "/cmdline");
+    return file.open(QIODevice::ReadOnly)
+               ? QRegularExpression("mem-path=([^,]*)").match(QString::fromLatin1(file.readAll())).captured(1)
+               : QString();
+}
+
+Outcome inDisposable(const QString& command) {
+    return cli({"run", "--disposable", "--", "sh", "-c", command});
+}
+
+} // namespace
+
+class TestE2ePool : public QObject {
+    Q_OBJECT
+
+private slots:
+    void initTestCase() {
+        COMPARE_STATUS(run({"ph-daemon", "start", "--waiting-shells=1"}), 0);
+        COMPARE_STATUS(cli({"template", "warm", "minimal", "--force"}), 0);
+    }
+    void cleanupTestCase() {
+        if (QTest::currentTestFailed()) {
+            qInfo().noquote() << run({"ph-daemon", "log"}).output.right(6000);
+        }
+    }
+
+    void beforeAnyDisposable_noneWaits() { VERIFY_NO_TRACES(); }
+
+    void nextDisposable_takesTheOneThatWaits() {
+        COMPARE_STATUS(inDisposable("true"), 0);
+        const pid_t first = waitForShell();
+        QVERIFY(first != 0);
+        // All that a disposable has: a home that it may write to, and random numbers of its own.
+        const QString look = "df --output=target ~ | tail -n 1; echo kept > ~/file && cat ~/file; hostname; "
+                             "head -c 16 /dev/urandom | od -A n -t x1";
+        const auto one = inDisposable(look);
+        COMPARE_STATUS(one, 0);
+        const pid_t second = waitForShell();
+        QVERIFY(second != 0 && second != first);
+        QVERIFY(!isThere(first));
+        const auto two = inDisposable(look);
+        COMPARE_STATUS(two, 0);
+        const auto lines = one.output.split('\n');
+        const auto others = two.output.split('\n');
+        QVERIFY2(lines.size() == 5 && others.size() == 5, (one.output + two.output).constData());
+        QCOMPARE(lines[0], QByteArray("/home"));
+        QCOMPARE(lines[1], QByteArray("kept"));
+        QVERIFY(lines[2] != others[2] && lines[3] != others[3]);
+
+        // It is that very emulator: with it, the program goes.
+        const pid_t third = waitForShell();
+        QVERIFY(third != 0 && third != second);
+        Running program({"bulkhead", "run", "--disposable", "--", "sh", "-c", "echo here; exec sleep 3600"});
+        QVERIFY(program.waitFor("here\n"));
+        QCOMPARE(::kill(third, SIGKILL), 0);
+        const auto ended = program.wait();
+        QVERIFY2(ended.status != 0 && !ended.error.contains("[killed by the test"), ended.text().constData());
+        const pid_t fourth = waitForShell();
+        QVERIFY(fourth != 0 && fourth != third);
+    }
+
+    void killedShell_leavesNothing() {
+        const pid_t shell = waitForShell();
+        QVERIFY(shell != 0);
+        QCOMPARE(::kill(shell, SIGKILL), 0);
+        VERIFY_NO_TRACES();
+        COMPARE_STATUS(inDisposable("true"), 0);
+        QVERIFY(waitForShell() != 0);
+    }
+
+    void killedDaemon_theNextOneEndsIt() {
+        const pid_t shell = waitForShell();
+        QVERIFY(shell != 0);
+        COMPARE_STATUS(run({"ph-daemon", "kill"}), 0);
+        QVERIFY(isThere(shell));
+        COMPARE_STATUS(run({"ph-daemon", "start", "--waiting-shells=1"}), 0);
+        VERIFY_NO_TRACES();
+    }
+
+    void imageMadeAnew_endsIt() {
+        COMPARE_STATUS(inDisposable("true"), 0);
+        const pid_t before = waitForShell();
+        QVERIFY(before != 0);
+        const QString image = imageOf(before);
+        QVERIFY2(image.endsWith("/memory"), qPrintable(image));
+        COMPARE_STATUS(cli({"template", "warm", "minimal", "--force"}), 0);
+        QTRY_VERIFY_WITH_TIMEOUT(!isThere(before), kPatienceMs);
+        const pid_t after = waitForShell();
+        QVERIFY(after != 0);
+        QVERIFY2(imageOf(after).endsWith("/memory") && imageOf(after) != image, qPrintable(imageOf(after)));
+        COMPARE_STATUS(inDisposable("true"), 0);
+    }
+
+    void orderlyEndOfTheDaemon_endsIt() {
+        QVERIFY(waitForShell() != 0);
+        COMPARE_STATUS(run({"ph-daemon", "stop"}), 0);
+        QCOMPARE(emulatorPids(), QByteArray());
+        COMPARE_STATUS(run({"ph-daemon", "start"}), 0);
+        VERIFY_NO_TRACES();
+        // As that daemon was told, none waits.
+        COMPARE_STATUS(inDisposable("true"), 0);
+        VERIFY_NO_TRACES();
+    }
+};
+
+QTEST_GUILESS_MAIN(TestE2ePool)
+#include "tst_e2e_pool.moc"
