@@ -9,20 +9,20 @@ using namespace bulkhead::e2e;
 
 namespace {
 
-/// The process of the only emulator that there is, when it stands still; 0: another one runs, or there is none.
+/// The process of the emulator of which the daemon said last that it waits, when that is the only one that there is;
+/// otherwise 0. (libvirt shows others as paused for a moment, too: when they begin, and when they end.)
 pid_t waitingPid() {
-    const auto names = [](const QStringList& options) {
-        return run(QStringList{"virsh", "list", "--name"} + options).output.trimmed();
-    };
-    const auto paused = names({"--state-paused"});
-    if (paused.isEmpty() || paused.contains('\n') || names({"--all"}) != paused) {
-        return 0;
+    static const QRegularExpression kSaid("an emulator waits for the next start[^\n]*INSTANCE=([0-9a-f-]{36})");
+    QString last;
+    const auto log = QString::fromUtf8(run({"ph-daemon", "log"}).output);
+    for (auto said = kSaid.globalMatch(log); said.hasNext();) {
+        last = said.next().captured(1);
     }
-    return emulatorPids().toInt();
+    const auto pid = run({"pgrep", "--full", "qemu-system-x86_64 -name guest=bh-" + last}).output.trimmed();
+    return !last.isEmpty() && pid == emulatorPids() ? pid.toInt() : 0;
 }
 
-/// Until one waits and all else is gone; 0: it never came. `before`: the one that the last disposable took. An emulator
-/// that ends looks like one that stands still for a moment.
+/// Until one waits and all else is gone; 0: it never came. `before`: the one that a disposable took.
 pid_t waitForShell(pid_t before = 0) {
     pid_t pid = 0;
     const auto look = [&] { return (pid = waitingPid()) != 0 && pid != before; };
@@ -47,14 +47,7 @@ Outcome inDisposable(const QString& command) {
 
 /// Of a disposable for which none had waited.
 pid_t shellAfterADisposable() {
-    Running program({"bulkhead", "run", "--disposable", "--", "sh", "-c", "echo here; cat"});
-    if (!program.waitFor("here\n")) {
-        return 0;
-    }
-    // By now another may be there, too; the older one is the disposable's.
-    const pid_t own = run({"pgrep", "--oldest", "--full", "qemu-system-x86_64 -name guest=bh-"}).output.toInt();
-    program.closeInput();
-    return program.wait().status == 0 ? waitForShell(own) : 0;
+    return inDisposable("true").status == 0 ? waitForShell() : 0;
 }
 
 } // namespace

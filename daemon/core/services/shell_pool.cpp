@@ -97,24 +97,39 @@ void ShellPool::fill() {
             return;
         }
         auto made = m_launcher.makeShell(*key);
-        const std::lock_guard lock(m_mutex);
         if (!made) {
-            if (made.error().code != ErrorCode::WrongState) {
-                m_notBefore = std::chrono::steady_clock::now() + m_patience.again;
-                log::warning("no emulator can be made to wait for the next start; it is tried again in a while",
-                             {{"TEMPLATE", key->templateName}, {"ERROR", made.error().message}});
-            }
+            afterFailure(made.error(), *key);
             return;
         }
-        // It may have died since; if it dies after this look, onEmulatorGone() finds it.
-        if (m_isStopping || !m_monitor.isAlive(made->record.id)) {
-            endLater(made->record);
+        const InstanceRecord record = made->record;
+        if (!keep(std::move(*made))) {
+            endNow(record); // here: stop() waits for this, and what is posted may come after it
             return;
         }
         log::info("an emulator waits for the next start",
-                  {{"INSTANCE", made->record.id.text()}, {"TEMPLATE", key->templateName}, {"SIZE", key->size}});
-        m_waiting.push_back(std::move(*made));
+                  {{"INSTANCE", record.id.text()}, {"TEMPLATE", key->templateName}, {"SIZE", key->size}});
     }
+}
+
+/// False: it is not wanted any more, or has ended.
+bool ShellPool::keep(Shell shell) {
+    const std::lock_guard lock(m_mutex);
+    // It may have died since; if it dies after this look, onEmulatorGone() finds it.
+    if (m_isStopping || !m_monitor.isAlive(shell.record.id)) {
+        return false;
+    }
+    m_waiting.push_back(std::move(shell));
+    return true;
+}
+
+void ShellPool::afterFailure(const Error& error, const WarmImageKey& key) {
+    if (error.code == ErrorCode::WrongState) {
+        return; // the image was replaced meanwhile
+    }
+    log::warning("no emulator can be made to wait for the next start; it is tried again in a while",
+                 {{"TEMPLATE", key.templateName}, {"ERROR", error.message}});
+    const std::lock_guard lock(m_mutex);
+    m_notBefore = std::chrono::steady_clock::now() + m_patience.again;
 }
 
 // ---- ending

@@ -50,6 +50,8 @@ public:
 private:
     void fillLater();
     void fill();
+    bool keep(Shell shell);
+    void afterFailure(const Error& error, const WarmImageKey& key);
     void review();
     std::vector<Shell> take(const std::function<bool(const Shell&)>& isWanted);
     void endNow(const InstanceRecord& shell);
