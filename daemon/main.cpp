@@ -15,6 +15,7 @@
 #include "core/services/lifecycle_service.hpp"
 #include "core/services/lineage_table.hpp"
 #include "core/services/reconciler.hpp"
+#include "core/services/shell_pool.hpp"
 #include "core/services/snapshot_service.hpp"
 #include "core/services/snapshot_taker.hpp"
 #include "core/services/space_guard.hpp"
@@ -69,6 +70,7 @@ constexpr unsigned kCallThreads = 8;
 constexpr unsigned kJobThreads = 32;
 constexpr unsigned kCleanUpThreads = 4;
 constexpr unsigned kLinkThreads = 4;
+constexpr std::chrono::seconds kShellsEndWithin{10};
 
 /// Thrown for what the daemon cannot live without; the text is for the administrator.
 class StartFailure : public std::runtime_error {
@@ -263,16 +265,28 @@ int run(const Settings& settings) noexcept {
                                        .links = links,
                                        .filesInUse = [&lineage] { return lineage.filesInUse(); }},
                                       launcher, templates, jobs, {});
+    core::WorkerPool shellWork(1);
+    core::ShellPool shells(settings.waitingShells, warmImageStore, memory, launcher, monitor, shellWork, {});
+    launcher.useShells(shells);
+    warmImages.whenMade([&shells] { shells.onImagesChanged(); });
     core::LifecycleService lifecycle(table, domainRepository, instanceRepository, links, launcher, monitor, lineage,
                                      jobs, {.cleanUps = cleanUps, .linkWork = linkWork}, {});
-    if (settings.warmImages == "auto") {
-        templates.whenInstalled([&warmImages](const std::string& name) { warmImages.makeSoon(name, {}); });
+    const bool makesImages = settings.warmImages == "auto";
+    templates.whenInstalled([&shells, &warmImages, makesImages](const std::string& name) {
+        shells.onImagesChanged();
+        if (makesImages) {
+            warmImages.makeSoon(name, {});
+        }
+    });
+    if (makesImages) {
         lifecycle.whenBooted([&warmImages](const core::InstanceRecord& instance, const std::string& name) {
             warmImages.makeSoon(name, instance.size);
         });
     }
-    const core::GuestEventRelay::Targets targets{
-        lifecycle, [&lifecycle](const InstanceId& instance) { lifecycle.onEmulatorGone(instance); }};
+    const core::GuestEventRelay::Targets targets{lifecycle, [&lifecycle, &shells](const InstanceId& instance) {
+                                                     lifecycle.onEmulatorGone(instance);
+                                                     shells.onEmulatorGone(instance);
+                                                 }};
     relay.attach(targets);
     core::DomainService domains({.domains = domainRepository,
                                  .definitions = definitions,
@@ -356,7 +370,9 @@ int run(const Settings& settings) noexcept {
         ::sd_notify(0, "STOPPING=1");
     }
     // There is one way to end, the one that a crash takes: what is under way is undone or finished by the reconciler of
-    // the next start, and domains run on. So nothing here waits for jobs.
+    // the next start, and domains run on. So nothing here waits for jobs. Emulators that wait for domains are nobody's,
+    // though, and it may be long until that start.
+    shells.stop(kShellsEndWithin);
     std::_Exit(EXIT_SUCCESS);
 }
 

@@ -2,6 +2,7 @@
 #include "settings.hpp"
 
 #include <array>
+#include <charconv>
 #include <functional>
 #include <string_view>
 
@@ -14,8 +15,17 @@ struct Option {
     std::function<void(Settings&, std::string)> set;
 };
 
-const std::array<Option, 12>& options() {
-    static const std::array<Option, 12> kOptions{{
+constexpr unsigned kMostWaitingShells = 16;
+
+/// More than kMostWaitingShells when it is no number, or too large a one.
+unsigned shellsFrom(const std::string& text) {
+    unsigned number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size() ? number : kMostWaitingShells + 1;
+}
+
+const std::array<Option, 13>& options() {
+    static const std::array<Option, 13> kOptions{{
         {"--state-dir", "database, definitions and disks", [](Settings& s, std::string v) { s.stateDirectory = v; }},
         {"--runtime-dir", "sockets of what runs", [](Settings& s, std::string v) { s.runtimeDirectory = v; }},
         {"--cache-dir", "template builds", [](Settings& s, std::string v) { s.cacheDirectory = v; }},
@@ -28,6 +38,8 @@ const std::array<Option, 12>& options() {
          [](Settings& s, std::string v) { s.transport = v; }},
         {"--warm-images", "when to make them: auto or on-request",
          [](Settings& s, std::string v) { s.warmImages = v; }},
+        {"--waiting-shells", "emulators that wait for the next disposable (1; 0: none)",
+         [](Settings& s, std::string v) { s.waitingShells = shellsFrom(v); }},
         {"--image-group", "group of template images", [](Settings& s, std::string v) { s.imageGroup = v; }},
         {"--build-user", "who builds templates", [](Settings& s, std::string v) { s.buildUser = v; }},
     }};
@@ -70,6 +82,10 @@ Result<Settings> readCommandLine(int argc, char** argv) {
     }
     if (settings.warmImages != "auto" && settings.warmImages != "on-request") {
         return fail(ErrorCode::InvalidArgument, "--warm-images is auto or on-request, not " + settings.warmImages);
+    }
+    if (settings.waitingShells > kMostWaitingShells) {
+        return fail(ErrorCode::InvalidArgument,
+                    "--waiting-shells is a number from 0 to " + std::to_string(kMostWaitingShells));
     }
     return settings;
 }

@@ -24,6 +24,8 @@ struct Settings {
     std::string transport = "auto";
     /// When warm images are made: auto (after a template was built, and after a domain had to boot), or on-request.
     std::string warmImages = "auto";
+    /// Emulators that wait for the next disposable, so that it need not wait for libvirt; 0: none.
+    unsigned waitingShells = 1;
     std::string buildUser = "bulkhead-build";
     bool showHelp = false;
     bool showVersion = false;

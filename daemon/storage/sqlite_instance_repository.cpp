@@ -94,6 +94,21 @@ Status SqliteInstanceRepository::setPhase(const InstanceId& id, core::InstancePh
     });
 }
 
+Status SqliteInstanceRepository::assign(const InstanceId& id, const DomainId& domain, std::int64_t startedAt) {
+    return m_database.write([&](Connection& connection) -> Status {
+        const auto changed =
+            connection.change("UPDATE instances SET domain = ?, started_at = ? WHERE id = ? AND domain IS NULL",
+                              {domain.text(), startedAt, id.text()});
+        if (!changed) {
+            return fail(changed.error().in("cannot give instance " + id.text() + " to a domain"));
+        }
+        if (*changed == 0) {
+            return fail(ErrorCode::NotFound, "the database has no instance " + id.text() + " without a domain");
+        }
+        return {};
+    });
+}
+
 Status SqliteInstanceRepository::remove(const InstanceId& id) {
     return m_database.write([&](Connection& connection) -> Status {
         const auto changed = connection.change("DELETE FROM instances WHERE id = ?", {id.text()});

@@ -67,6 +67,38 @@ void removeImages() {
     must({"sh", "-c", "rm -rf /var/lib/bulkhead/templates/*/*/warm"});
 }
 
+/// Disposables for which an emulator waits, against those for which it is created (seconds).
+void measureShells(double created) {
+    constexpr int kRuns = 5;
+    must({"ph-daemon", "stop"});
+    must({"ph-daemon", "start", "--transport=virtio-serial", "--waiting-shells=1"});
+    std::vector<double> disposable;
+    double memory = 0;
+    for (int i = 0; i <= kRuns; ++i) {
+        const double seconds = secondsOf([] { must({"bulkhead", "run", "--disposable", "--", "true"}); });
+        if (i > 0) { // for the first one none has waited
+            disposable.push_back(seconds);
+        }
+        // The log says so; an emulator that ends looks like one that waits for a moment.
+        const bool isWaiting = QTest::qWaitFor(
+            [i] {
+                const auto log = run({"ph-daemon", "log"}).output;
+                return log.count("an emulator waits for the next start") > i && !emulatorPids().contains(' ');
+            },
+            kPatienceMs);
+        if (!isWaiting) {
+            throw std::runtime_error("no emulator waits for the next disposable");
+        }
+        const auto pss =
+            must({"sh", "-c", "sed -n 's/^Pss: *//p' /proc/" + QString::fromLatin1(emulatorPids()) + "/smaps_rollup"})
+                .output;
+        memory = pss.split(' ').value(0).toDouble() / 1024;
+    }
+    print("warm run --disposable -- true, an emulator waits", median(disposable), "s",
+          ratioTo(median(disposable), created, "the same without one"));
+    print("memory (PSS) of an emulator that waits", memory, "MiB");
+}
+
 /// Starts from a warm image, against the cold start of the same template in the same run.
 void measureImages(double coldStart) {
     constexpr int kRuns = 5;
@@ -92,6 +124,7 @@ void measureImages(double coldStart) {
     constexpr double kBar = 64;
     print("memory (PSS) of an idle minimal domain that began warm", median(memory), "MiB",
           ratioTo(median(memory), kBar, "the bar of 64 MiB"));
+    measureShells(median(disposable));
 }
 
 void measure() {

@@ -5,11 +5,9 @@
 #include "base/scope_guard.hpp"
 #include "core/services/cid_leases.hpp"
 #include "core/services/emulator_monitor.hpp"
+#include "core/services/launch_plan.hpp"
 #include "core/services/template_service.hpp"
 #include "core/services/uid_leases.hpp"
-
-#include <algorithm>
-#include <sys/random.h>
 
 namespace bulkhead::core {
 namespace {
@@ -37,47 +35,7 @@ bool wouldFailBooting(ErrorCode code) {
            code == ErrorCode::LimitExceeded || code == ErrorCode::Busy;
 }
 
-std::string describe(const MachineKey& machine) {
-    return formatBytes(machine.memory) + ", " + std::to_string(machine.vcpus) + " processors, " +
-           std::string(nameOf(machine.acceleration)) + ", " + std::string(nameOf(machine.transport)) + ", " +
-           machine.version.substr(0, machine.version.find(" on"));
-}
-
-GuestToken randomToken() {
-    GuestToken token{};
-    if (::getrandom(token.data(), token.size(), 0) != static_cast<ssize_t>(token.size())) {
-        throw std::system_error(errno, std::generic_category(), "getrandom");
-    }
-    return token;
-}
-
 } // namespace
-
-struct InstanceLauncher::Plan {
-    InstanceRecord record;
-    InstancePlan files;
-    std::filesystem::path kernel;
-    std::filesystem::path initrd;
-    std::optional<DomainId> keptHome;
-    std::string hostname; ///< what the guest calls itself; empty: as its template says
-    /// What it begins in instead of booting.
-    struct Memory {
-        std::filesystem::path image;
-        std::filesystem::path devices;
-        bool isNode = false; ///< otherwise a warm image
-    };
-    std::optional<Memory> memory;
-    std::optional<WarmImage> warm; ///< where the memory is from
-    bool isForImage = false;
-    bool hasLoaded = false;     ///< the emulator has it
-    bool isImageBroken = false; ///< the failure is the image's: nobody shall begin from it again
-    bool isUndone = true;       ///< nothing is left of a failed try
-};
-
-struct InstanceLauncher::Started {
-    InstanceFiles files;
-    pid_t emulator = 0;
-};
 
 InstanceLauncher::InstanceLauncher(Ports ports, TemplateService& templates, UidLeases& leases, CidLeases& cids,
                                    EmulatorMonitor& monitor, DomainTable& table)
@@ -92,223 +50,11 @@ std::optional<DomainId> InstanceLauncher::keptHomeOf(const DomainEntry& domain) 
     return domain.record.kind == DomainKind::Disposable ? std::nullopt : std::optional(domain.record.id);
 }
 
-Result<InstanceLauncher::Plan> InstanceLauncher::plan(const DomainDefinition& definition) {
-    const auto info = m_templates.find(definition.templateName);
-    if (!info) {
-        return fail(info.error());
-    }
-    if (!info->installed) {
-        return fail(ErrorCode::WrongState, "template \"" + info->definition.name +
-                                               "\" has not been built yet; run: sudo bulkhead template build " +
-                                               info->definition.name);
-    }
-    const std::string sizeName = definition.size.empty() ? info->definition.defaultSize : definition.size;
-    const auto size = info->definition.sizes.find(sizeName);
-    if (size == info->definition.sizes.end()) {
-        std::string names;
-        for (const auto& [name, value] : info->definition.sizes) {
-            names += (names.empty() ? "" : ", ") + name;
-        }
-        return fail(ErrorCode::InvalidArgument,
-                    "template \"" + info->definition.name + "\" has no size \"" + sizeName + "\"; there are: " + names);
-    }
-    const auto memory = m_ports.memory.memory();
-    if (size->second.memory > memory.available) {
-        return fail(ErrorCode::LimitExceeded, "size \"" + sizeName + "\" needs " + formatBytes(size->second.memory) +
-                                                  " of memory; this host has " + formatBytes(memory.total) +
-                                                  ", of which " + formatBytes(memory.available) +
-                                                  " are free. Choose a smaller size or stop a domain");
-    }
-
-    Plan plan;
-    plan.record.id = randomId<InstanceId>();
-    plan.record.templateVersion = info->installed->version;
-    plan.record.size = sizeName;
-    plan.record.heads = info->installed->heads;
-    plan.record.startedAt = m_ports.clock.now();
-    plan.record.memory = size->second.memory;
-    plan.record.vcpus = size->second.vcpus;
-    plan.kernel = info->installed->directory / "vmlinuz";
-    plan.initrd = info->installed->directory / "initrd.img";
-    plan.files.instance = plan.record.id;
-    plan.files.templateName = info->definition.name;
-    plan.files.templateVersion = info->installed->version;
-    plan.files.homeSize = definition.homeSize.value_or(info->definition.homeSize);
-    plan.files.token = randomToken();
-    return plan;
-}
-
-Status InstanceLauncher::ensureHome(const DomainEntry& domain, Bytes size) {
-    const auto homes = m_ports.store.homesOnDisk();
-    if (!homes) {
-        return fail(homes.error());
-    }
-    if (std::any_of(homes->begin(), homes->end(),
-                    [&](const HomeOnDisk& home) { return home.id == domain.record.id; })) {
-        return {};
-    }
-    // A domain that an admin's file declares gets its home at its first start.
-    return m_ports.store.createHome(domain.record.id, domain.record.owner, domain.record.name, size);
-}
-
-Status InstanceLauncher::chooseTransport(InstanceRecord& record) {
-    const auto chosen = m_ports.transport.choose();
-    if (!chosen) {
-        return fail(chosen.error());
-    }
-    record.transport = chosen->transport;
-    if (record.transport == Transport::Vsock) {
-        const auto cid = m_cids.lease();
-        if (!cid) {
-            return fail(cid.error());
-        }
-        record.cid = *cid;
-    }
-    return {};
-}
-
-Result<WarmImageKey> InstanceLauncher::keyOf(const Plan& plan) {
-    const auto machine = m_ports.machines.version(plan.record.acceleration);
-    if (!machine) {
-        return fail(machine.error());
-    }
-    return WarmImageKey{.templateName = plan.files.templateName,
-                        .templateVersion = plan.files.templateVersion,
-                        .size = plan.record.size,
-                        .memory = plan.record.memory,
-                        .vcpus = plan.record.vcpus,
-                        .heads = plan.record.heads,
-                        .acceleration = plan.record.acceleration,
-                        .transport = plan.record.transport,
-                        .machine = *machine};
-}
-
-Result<WarmImageKey> InstanceLauncher::imageKey(const std::string& templateName, const std::string& size) {
-    auto planned = plan({.templateName = templateName, .size = size});
-    if (!planned) {
-        return fail(planned.error());
-    }
-    const auto transport = m_ports.transport.choose();
-    if (!transport) {
-        return fail(transport.error());
-    }
-    planned->record.transport = transport->transport;
-    planned->record.acceleration = m_ports.acceleration.determine(planned->kernel, planned->initrd, false).acceleration;
-    return keyOf(*planned);
-}
-
-Result<InstanceLauncher::Plan> InstanceLauncher::planFor(const DomainEntry& domain, const Wish& wish) {
-    DomainDefinition definition = domain.definition;
-    if (wish.node && !wish.node->size.empty()) {
-        definition.size = wish.node->size;
-    }
-    auto planned = plan(definition);
-    if (!planned) {
-        return planned;
-    }
-    planned->record.domain = domain.record.id;
-    planned->hostname = domain.record.name;
-    planned->keptHome = keptHomeOf(domain);
-    planned->files.keptHome = planned->keptHome;
-    if (wish.node) {
-        if (auto used = useNode(*planned, *wish.node); !used) {
-            return fail(used.error());
-        }
-    }
-    if (!planned->keptHome) {
-        return planned;
-    }
-    const auto ready = wish.node ? m_ports.snapshots.resetHome(domain.record.id, domain.record.owner,
-                                                               domain.record.name, wish.node->home)
-                                 : ensureHome(domain, planned->files.homeSize);
-    if (!ready) {
-        return fail(ready.error().in("home disk of domain \"" + domain.record.name + "\""));
-    }
-    return planned;
-}
-
-Status InstanceLauncher::useNode(Plan& plan, const SnapshotRecord& node) {
-    if (!plan.keptHome) {
-        plan.files.homeBase = node.home;
-    }
-    if (node.system.layers.empty()) {
-        return {}; // of a domain that was stopped: the system is the template's
-    }
-    if (node.templateName != plan.files.templateName) {
-        return fail(ErrorCode::WrongState, "snapshot " + shortId(node.id) + " is of template \"" + node.templateName +
-                                               "\", the domain is of \"" + plan.files.templateName + "\" now");
-    }
-    plan.files.systemBase = node.system;
-    plan.files.templateVersion = node.templateVersion;
-    plan.record.templateVersion = node.templateVersion;
-    // Its layers lie above that version, and its kernel has that version's modules.
-    const auto version = plan.kernel.parent_path().parent_path() / node.templateVersion;
-    plan.kernel = version / plan.kernel.filename();
-    plan.initrd = version / plan.initrd.filename();
-    if (node.memory) {
-        plan.record.memory = node.memory->machine.memory;
-        plan.record.vcpus = node.memory->machine.vcpus;
-        plan.record.heads = node.memory->machine.heads;
-    }
-    return {};
-}
-
-Status InstanceLauncher::useMemoryOf(Plan& plan, const SnapshotRecord& node) {
-    // Memory goes on over the very disks that it knows, or not at all.
-    if (const auto missing = m_ports.snapshots.findMissing(node)) {
-        plan.isImageBroken = true;
-        return fail(ErrorCode::HostFailure, missing->file.filename().string() + ": " + missing->why);
-    }
-    const auto version = m_ports.machines.version(plan.record.acceleration);
-    if (!version) {
-        return fail(version.error());
-    }
-    const MachineKey now{.memory = plan.record.memory,
-                         .vcpus = plan.record.vcpus,
-                         .heads = plan.record.heads,
-                         .acceleration = plan.record.acceleration,
-                         .transport = plan.record.transport,
-                         .version = *version};
-    if (now != node.memory->machine) {
-        return fail(ErrorCode::WrongState, "the memory of snapshot " + shortId(node.id) + " is of another machine: " +
-                                               describe(node.memory->machine) + "; this one is " + describe(now));
-    }
-    const auto image = m_ports.snapshots.memoryImage(node);
-    if (!image) {
-        // Not where the emulator's version could not be asked.
-        plan.isImageBroken = image.error().code == ErrorCode::HostFailure;
-        return fail(image.error());
-    }
-    plan.memory = Plan::Memory{image->file, node.memory->devices, true};
-    plan.files.memory = *image;
-    return {};
-}
-
-void InstanceLauncher::useMemory(Plan& plan, const Wish& wish, Launched& launched) {
-    if (wish.node) {
-        if (!wish.node->memory) {
-            return;
-        }
-        if (auto used = useMemoryOf(plan, *wish.node); !used) {
-            launched.imageFailure = used.error();
-            launched.isImageBroken = plan.isImageBroken;
-        }
-        return;
-    }
-    if (const auto key = keyOf(plan)) {
-        plan.warm = m_ports.images.find(*key);
-    }
-    if (plan.warm) {
-        plan.memory = Plan::Memory{plan.warm->memory, plan.warm->devices, false};
-        plan.files.memory = MemoryImageRef{plan.warm->memory, plan.warm->memoryDigest};
-        plan.files.systemBase = {{plan.warm->system, {plan.kernel.parent_path() / "root.img", DiskFormat::Raw}}};
-    }
-}
-
 Result<InstanceLauncher::Launched> InstanceLauncher::launch(const DomainEntry& domain, const Wish& wish,
                                                             const JobContext& job) {
     Launched launched;
     bool mayUseImage = wish.mayUseImage;
+    bool mayUseShell = true;
     while (true) {
         job.report("Preparing disks", 0.05);
         auto planned = planFor(domain, wish);
@@ -316,16 +62,20 @@ Result<InstanceLauncher::Launched> InstanceLauncher::launch(const DomainEntry& d
             return fail(planned.error());
         }
         Plan& plan = *planned;
-        if (auto begun = begin(plan); !begun) {
+        if (auto begun = beginBest(plan, wish, mayUseImage, mayUseShell, launched); !begun) {
             return fail(begun.error().in("domain \"" + domain.record.name + "\""));
-        }
-        if (mayUseImage) {
-            useMemory(plan, wish, launched);
         }
         const auto started = attempt(plan, job);
         if (started) {
             launched.isWarm = plan.memory && !plan.memory->isNode;
             return launched;
+        }
+        if (plan.shell && !plan.hasLoaded && plan.isUndone && !job.cancelToken().stop_requested()) {
+            // It had waited for long, and says nothing of the image, nor of the host now.
+            log::warning("a waiting emulator could not be used; the domain starts without it",
+                         {{"DOMAIN", domain.record.id.text()}, {"ERROR", started.error().message}});
+            mayUseShell = false;
+            continue;
         }
         if (!plan.memory || !plan.isUndone || job.cancelToken().stop_requested() ||
             (!plan.hasLoaded && wouldFailBooting(started.error().code))) {
@@ -339,6 +89,9 @@ Result<InstanceLauncher::Launched> InstanceLauncher::launch(const DomainEntry& d
                       {"ERROR", started.error().message}});
         if (plan.isImageBroken && plan.warm) {
             m_ports.images.remove(*plan.warm);
+            if (m_shells != nullptr) {
+                m_shells->onImagesChanged();
+            }
         }
         launched.isImageBroken = plan.isImageBroken;
         launched.imageFailure = started.error();
@@ -346,16 +99,42 @@ Result<InstanceLauncher::Launched> InstanceLauncher::launch(const DomainEntry& d
     }
 }
 
+Status InstanceLauncher::beginBest(Plan& plan, const Wish& wish, bool mayUseImage, bool mayUseShell,
+                                   Launched& launched) {
+    if (auto chosen = chooseMachine(plan); !chosen) {
+        return chosen;
+    }
+    if (mayUseImage && !wish.node) {
+        useWarmImage(plan);
+        if (mayUseShell && takeShell(plan)) {
+            return {};
+        }
+    }
+    if (auto begun = begin(plan); !begun) {
+        return begun;
+    }
+    if (mayUseImage && wish.node && wish.node->memory) {
+        if (auto used = useMemoryOf(plan, *wish.node); !used) {
+            launched.imageFailure = used.error();
+            launched.isImageBroken = plan.isImageBroken;
+        }
+    }
+    return {};
+}
+
 Status InstanceLauncher::begin(Plan& plan) {
-    if (auto chosen = chooseTransport(plan.record); !chosen) {
-        return fail(chosen.error().in("channel"));
+    if (plan.record.transport == Transport::Vsock) {
+        const auto cid = m_cids.lease();
+        if (!cid) {
+            return fail(cid.error().in("channel"));
+        }
+        plan.record.cid = *cid;
     }
     const auto slot = m_leases.lease();
     if (!slot) {
         return fail(slot.error());
     }
     plan.record.uidSlot = *slot;
-    plan.record.acceleration = m_ports.acceleration.determine(plan.kernel, plan.initrd, false).acceleration;
     plan.files.emulatorUid = UidLeases::emulatorUid(*slot);
     // The intent is on disk before the first act, so that the reconciler knows everything that may exist.
     if (auto recorded = m_ports.instances.insert(plan.record); !recorded) {
@@ -461,14 +240,14 @@ Status InstanceLauncher::boot(const Plan& plan, const JobContext& job) {
 }
 
 Status InstanceLauncher::beginFromImage(Plan& plan, const JobContext& job) {
-    const auto started = startEmulator(plan, job);
+    const auto started = plan.shell ? Result<Started>(*plan.shell) : startEmulator(plan, job);
     if (!started) {
         return fail(started.error());
     }
     const std::string phase =
         plan.memory->isNode ? "going on in the snapshot's memory" : "starting from the warm image";
     job.report(plan.memory->isNode ? "Going on in the snapshot's memory" : "Starting from the warm image", 0.5);
-    plan.hasLoaded = true;
+    plan.hasLoaded = !plan.shell;
     if (auto loaded = m_ports.machines.load(plan.record.id, plan.memory->devices); !loaded) {
         // Not where libvirtd went away meanwhile.
         const ErrorCode code = loaded.error().code;
@@ -479,6 +258,7 @@ Status InstanceLauncher::beginFromImage(Plan& plan, const JobContext& job) {
         plan.isImageBroken = plan.memory->isNode ? code == ErrorCode::HostFailure : !isHosts;
         return fail(loaded.error().in(phase));
     }
+    plan.hasLoaded = true;
     if (auto opened = openLink(plan, *started, kWarmTimeout, job); !opened) {
         // A host may be too busy for a guest to answer in time; hardly for two in a row.
         // (A node is never given up for that: it may be the only one of its kind.)
@@ -502,7 +282,7 @@ Result<InstanceLauncher::ImageSource> InstanceLauncher::bootForImage(const std::
     }
     Plan& plan = *planned;
     plan.isForImage = true;
-    if (auto begun = begin(plan); !begun) {
+    if (auto begun = chooseMachine(plan).and_then([&] { return begin(plan); }); !begun) {
         return fail(begun.error());
     }
     ScopeGuard undoing([&] { [[maybe_unused]] const bool isUndone = undo(plan); });

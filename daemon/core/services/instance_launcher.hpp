@@ -12,6 +12,7 @@
 #include "core/ports/snapshot_store.hpp"
 #include "core/services/domain_table.hpp"
 #include "core/services/job_service.hpp"
+#include "core/services/shell.hpp"
 
 #include <chrono>
 #include <filesystem>
@@ -79,6 +80,12 @@ public:
     /// default one.
     Result<WarmImageKey> imageKey(const std::string& templateName, const std::string& size);
 
+    /// An emulator that waits for the start of a domain that begins from this image (see Shell). Its record belongs to
+    /// no domain, so a daemon that starts ends it. WrongState: a start would not use an image of this key now.
+    Result<Shell> makeShell(const WarmImageKey& key);
+    /// Where such emulators are asked for. To be set before the first start; must outlive it.
+    void useShells(WaitingShells& shells) { m_shells = &shells; }
+
     /// Ends whatever exists of the instance (emulator, channel, files, record, uids). Goes on over errors, gives the
     /// first; what is left then is the reconciler's.
     Status tearDown(const InstanceRecord& instance, const std::optional<DomainId>& keptHome);
@@ -92,12 +99,16 @@ private:
     Result<Plan> plan(const DomainDefinition& definition);
     Result<Plan> planFor(const DomainEntry& domain, const Wish& wish);
     Status useNode(Plan& plan, const SnapshotRecord& node);
-    void useMemory(Plan& plan, const Wish& wish, Launched& launched);
+    void useWarmImage(Plan& plan);
+    /// False: none waits that fits.
+    bool takeShell(Plan& plan);
     Status useMemoryOf(Plan& plan, const SnapshotRecord& node);
     Status ensureHome(const DomainEntry& domain, Bytes size);
-    Status chooseTransport(InstanceRecord& record);
+    Status chooseMachine(Plan& plan);
     Result<WarmImageKey> keyOf(const Plan& plan);
-    /// What comes before the first act: transport, uids, acceleration, and the record of the intent.
+    /// The memory that there is, and what comes before the first act.
+    Status beginBest(Plan& plan, const Wish& wish, bool mayUseImage, bool mayUseShell, Launched& launched);
+    /// What comes before the first act: an address, uids, and the record of the intent.
     Status begin(Plan& plan);
     /// False: something is left, which is tried again elsewhere.
     bool undo(const Plan& plan);
@@ -133,6 +144,7 @@ private:
     CidLeases& m_cids;
     EmulatorMonitor& m_monitor;
     DomainTable& m_table;
+    WaitingShells* m_shells = nullptr;
 };
 
 } // namespace bulkhead::core

@@ -77,6 +77,9 @@ Result<JobResult> WarmImageService::run(const std::string& templateName, const s
                                   {"VERSION", image->key.templateVersion},
                                   {"SIZE", image->key.size},
                                   {"BYTES", std::to_string(image->sizeOnDisk)}});
+    if (m_whenMade) {
+        m_whenMade();
+    }
     return JobResult(WarmImageResult{image->key.size, true});
 }
 

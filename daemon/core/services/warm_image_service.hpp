@@ -45,6 +45,9 @@ public:
     WarmImageService(Ports ports, InstanceLauncher& launcher, TemplateService& templates, JobService& jobs,
                      Patience patience);
 
+    /// Called after each image was made, from a job's thread. To be set before the first one.
+    void whenMade(std::function<void()> told) { m_whenMade = std::move(told); }
+
     /// Begins to make the image that starts of this template and size would use now; root only. An empty `size` is the
     /// default one. `force`: although there is one. The job's result: WarmImageResult.
     Result<JobId> make(const Caller& caller, const std::string& templateName, const std::string& size, bool force);
@@ -69,6 +72,7 @@ private:
     TemplateService& m_templates;
     JobService& m_jobs;
     Patience m_patience;
+    std::function<void()> m_whenMade;
     std::timed_mutex m_making;
     std::mutex m_mutex;
     /// When makeSoon() last began one, by template, version and size.

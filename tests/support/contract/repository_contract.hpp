@@ -5,6 +5,7 @@
 
 #include <QTest>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -241,6 +242,26 @@ inline std::vector<std::pair<std::string, RepositoryClause>> repositoryContract(
              QCOMPARE(instances.insert(sampleInstance(domain.id, 3)).error().code, ErrorCode::AlreadyExists);
              QVERIFY(instances.remove(first.id));
              QVERIFY(instances.insert(sampleInstance(domain.id, 3)));
+         }},
+        {"an instance without a domain is given to one, once",
+         [](Domains& domains, Instances& instances) {
+             const auto domain = sampleDomain("one");
+             const auto other = sampleDomain("other");
+             QVERIFY(domains.insert(domain) && domains.insert(other));
+             auto record = sampleInstance({}, 3);
+             const auto bystander = sampleInstance({}, 4);
+             QVERIFY(instances.insert(record) && instances.insert(bystander));
+             QCOMPARE(instances.assign(record.id, randomId<DomainId>(), 7).error().code, ErrorCode::WrongState);
+             QVERIFY(instances.assign(record.id, domain.id, 1'700'000'009));
+             record.domain = domain.id;
+             record.startedAt = 1'700'000'009;
+             const auto all = instances.all().value();
+             QCOMPARE(all.size(), std::size_t{2});
+             QVERIFY(std::find(all.begin(), all.end(), record) != all.end());
+             QVERIFY(std::find(all.begin(), all.end(), bystander) != all.end());
+             QCOMPARE(instances.assign(record.id, other.id, 8).error().code, ErrorCode::NotFound);
+             QCOMPARE(instances.assign(randomId<InstanceId>(), other.id, 8).error().code, ErrorCode::NotFound);
+             QVERIFY(instances.remove(record.id) && instances.remove(bystander.id));
          }},
         {"an instance needs its domain",
          [](Domains& domains, Instances& instances) {

@@ -134,7 +134,8 @@ public:
 
 class FakeMemory final : public core::HostMemory {
 public:
-    Amount memory() override { return {16 * kGiB, 8 * kGiB}; }
+    std::atomic<Bytes> available = 8 * kGiB;
+    Amount memory() override { return {16 * kGiB, available}; }
 };
 
 class FakeTemplateBuilder final : public core::TemplateBuilder {

@@ -21,6 +21,7 @@ public:
         : m_hypervisor(hypervisor) {}
 
     std::optional<Error> loadError;
+    std::optional<Error> nextLoadError; ///< once
     std::optional<Error> saveError;
     std::string machine = "fake 1";
     std::vector<InstanceId> loaded;
@@ -32,6 +33,9 @@ public:
         const std::lock_guard lock(m_mutex);
         if (loadError) {
             return fail(*loadError);
+        }
+        if (nextLoadError) {
+            return fail(*std::exchange(nextLoadError, std::nullopt));
         }
         loaded.push_back(id);
         return m_hypervisor.setPaused(id, false);

@@ -177,6 +177,22 @@ public:
         found->second.phase = phase;
         return {};
     }
+    Status assign(const InstanceId& id, const DomainId& domain, std::int64_t startedAt) override {
+        const std::lock_guard lock(m_database.mutex);
+        if (m_database.failWrites) {
+            return fail(*m_database.failWrites);
+        }
+        const auto found = m_database.instances.find(id);
+        if (found == m_database.instances.end() || !found->second.domain.isNull()) {
+            return fail(ErrorCode::NotFound, "the database has no instance " + id.text() + " without a domain");
+        }
+        if (!m_database.domains.contains(domain)) {
+            return fail(ErrorCode::WrongState, "cannot give instance " + id.text() + " to a domain: no such domain");
+        }
+        found->second.domain = domain;
+        found->second.startedAt = startedAt;
+        return {};
+    }
     Status remove(const InstanceId& id) override {
         const std::lock_guard lock(m_database.mutex);
         if (m_database.failWrites) {

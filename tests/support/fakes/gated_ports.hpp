@@ -222,6 +222,9 @@ public:
     Status setPhase(const InstanceId& id, core::InstancePhase phase) override {
         return m_gate.pass("InstanceRepository::setPhase", [&] { return m_inner.setPhase(id, phase); });
     }
+    Status assign(const InstanceId& id, const DomainId& domain, std::int64_t startedAt) override {
+        return m_gate.pass("InstanceRepository::assign", [&] { return m_inner.assign(id, domain, startedAt); });
+    }
     Status remove(const InstanceId& id) override {
         return m_gate.pass("InstanceRepository::remove", [&] { return m_inner.remove(id); });
     }

@@ -10,6 +10,7 @@
 #include "core/services/lifecycle_service.hpp"
 #include "core/services/lineage_table.hpp"
 #include "core/services/reconciler.hpp"
+#include "core/services/shell_pool.hpp"
 #include "core/services/snapshot_service.hpp"
 #include "core/services/snapshot_taker.hpp"
 #include "core/services/space_guard.hpp"
@@ -52,6 +53,7 @@ struct Outside {
     FakeTransport transport;
     FakeBootCounter cidCounter;
     FakeMemory memory;
+    unsigned waitingShells = 0; ///< as daemons are told
 
     /// The way that daemons take to all of it.
     CallGate gate;
@@ -92,14 +94,22 @@ struct Daemon {
         lifecycleForEvents = &lifecycle;
         lifecycle.setKeeping({.suspend = [this](const DomainId& id) { kept.suspendSoon(id); },
                               .forget = [this](const DomainId& id) { return snapshots.forget(id); }});
+        shellsForEvents = &shells;
+        launcher.useShells(shells);
+        warmImages.whenMade([this] { shells.onImagesChanged(); });
+        templates.whenInstalled([this](const std::string&) { shells.onImagesChanged(); });
     }
-    // Workers first: what they still run uses the services.
-    ~Daemon() { workers.reset(); }
+    // Workers first: what they still run uses the services. Those of shells last: starts may end some.
+    ~Daemon() {
+        workers.reset();
+        shellWork.reset();
+    }
 
     Outside& outside;
     std::chrono::milliseconds pausePatience;
     RecordingEvents events;
     std::unique_ptr<core::WorkerPool> workers = std::make_unique<core::WorkerPool>(4);
+    std::unique_ptr<core::WorkerPool> shellWork = std::make_unique<core::WorkerPool>(1);
     core::JobService jobs{*workers, events};
     core::TemplateService templates{{outside.gated.definitions, outside.templates, outside.builder,
                                      outside.acceleration, outside.gated.instances, outside.gated.snapshotRecords,
@@ -112,8 +122,11 @@ struct Daemon {
     core::CidLeases cids{outside.cidCounter, [this](std::uint32_t cid) { return outside.transport.isCidFree(cid); },
                          [] { return 7U; }};
     core::LifecycleService* lifecycleForEvents = nullptr;
-    core::EmulatorMonitor monitor{outside.watch,
-                                  [this](const InstanceId& id) { lifecycleForEvents->onEmulatorGone(id); }};
+    core::ShellPool* shellsForEvents = nullptr;
+    core::EmulatorMonitor monitor{outside.watch, [this](const InstanceId& id) {
+                                      lifecycleForEvents->onEmulatorGone(id);
+                                      shellsForEvents->onEmulatorGone(id);
+                                  }};
     core::InstanceLauncher launcher{{outside.gated.hypervisor, outside.gated.store, outside.gated.instances,
                                      outside.gated.links, outside.gated.machines, outside.images,
                                      outside.gated.snapshots, outside.acceleration, outside.transport, outside.memory,
@@ -123,6 +136,13 @@ struct Daemon {
                                     cids,
                                     monitor,
                                     table};
+    core::ShellPool shells{outside.waitingShells,
+                           outside.images,
+                           outside.memory,
+                           launcher,
+                           monitor,
+                           *shellWork,
+                           {.settle = std::chrono::milliseconds(0), .retry = std::chrono::milliseconds(1)}};
     core::WarmImageService warmImages{{outside.gated.hypervisor, outside.gated.machines, outside.gated.memoryCapturer,
                                        outside.images, outside.gated.links, [this] { return lineage.filesInUse(); }},
                                       launcher,

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emulators that wait for the start of a domain: how they are made, and how a start takes one.
+#include "base/log.hpp"
+#include "base/scope_guard.hpp"
+#include "core/services/instance_launcher.hpp"
+#include "core/services/launch_plan.hpp"
+
+namespace bulkhead::core {
+
+Result<Shell> InstanceLauncher::makeShell(const WarmImageKey& key) {
+    auto planned = plan({.templateName = key.templateName, .size = key.size});
+    if (!planned) {
+        return fail(planned.error());
+    }
+    Plan& plan = *planned;
+    if (auto chosen = chooseMachine(plan); !chosen) {
+        return fail(chosen.error());
+    }
+    useWarmImage(plan);
+    if (!plan.warm || plan.warm->key != key) {
+        return fail(ErrorCode::WrongState, "the warm image of template \"" + key.templateName + "\", size \"" +
+                                               key.size + "\", is not in use any more");
+    }
+    if (auto begun = begin(plan); !begun) {
+        return fail(begun.error());
+    }
+    ScopeGuard undoing([&] {
+        if (!undo(plan) && m_shells != nullptr) {
+            m_shells->endLater(plan.record);
+        }
+    });
+    const auto started = startEmulator(plan, JobContext({}, [](const std::string&, double) {}));
+    if (!started) {
+        return fail(started.error());
+    }
+    undoing.dismiss();
+    return Shell{plan.record, plan.files, started->files, started->emulator, *plan.warm};
+}
+
+bool InstanceLauncher::takeShell(Plan& plan) {
+    // One has an empty home disk that goes with it; nobody else's can be put in its place.
+    if (m_shells == nullptr || !plan.warm || plan.keptHome || !plan.files.homeBase.layers.empty()) {
+        return false;
+    }
+    auto shell = m_shells->claim(*plan.warm, plan.files.homeSize);
+    if (!shell) {
+        return false;
+    }
+    shell->record.domain = plan.record.domain;
+    shell->record.startedAt = plan.record.startedAt;
+    // The intent, as in begin(): from here on the reconciler ends it as a start that was cut off.
+    const auto assigned = m_ports.instances.assign(shell->record.id, shell->record.domain, shell->record.startedAt);
+    if (!assigned) {
+        log::warning("a waiting emulator cannot be given to a domain",
+                     {{"INSTANCE", shell->record.id.text()}, {"ERROR", assigned.error().message}});
+        m_shells->endLater(shell->record);
+        return false;
+    }
+    plan.record = shell->record;
+    plan.files = std::move(shell->plan);
+    plan.shell = Started{std::move(shell->files), shell->emulator};
+    m_table.setInstance(plan.record.domain, plan.record);
+    return true;
+}
+
+} // namespace bulkhead::core
