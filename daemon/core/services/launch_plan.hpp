@@ -5,6 +5,7 @@
 
 namespace bulkhead::core {
 
+/// What the emulator of a start has; inside InstanceLauncher only.
 struct InstanceLauncher::Started {
     InstanceFiles files;
     pid_t emulator = 0;
