@@ -54,6 +54,8 @@ struct DomainInfo {
     std::optional<std::int64_t> startedAt; ///< seconds since 1970
     std::uint32_t programs = 0;            ///< programs that run in it through us
 
+    /// Whatever it does now: suspending it is not refused for what it is.
+    [[nodiscard]] bool canBeSuspended() const { return isKept || kind != QLatin1String("disposable"); }
     /// It does not run, and its next start goes on where it was.
     [[nodiscard]] bool waitsSuspended() const { return isSuspended && state == QLatin1String("suspended"); }
     bool operator==(const DomainInfo&) const = default;

@@ -177,7 +177,7 @@ void TrayIcon::addDomain(int number) {
     connect(menu->addAction(tr("Open in Bulkhead")), &QAction::triggered, this,
             [this, path] { Q_EMIT domainRequested(path); });
     QAction* suspend = menu->addAction(tr("Suspend"));
-    suspend->setEnabled(row.task == Task::None && row.info.kind != QLatin1String("disposable"));
+    suspend->setEnabled(row.task == Task::None && row.info.canBeSuspended());
     connect(suspend, &QAction::triggered, this, [this, path] { m_desk.verbs.suspend(path); });
     QAction* stop = menu->addAction(tr("Stop"));
     stop->setEnabled(row.task == Task::None);

@@ -225,8 +225,7 @@ void DomainPage::refreshVerbs() {
     m_main->setEnabled(!isBusy);
     m_main->setAccessibleName(tr("%1 %2").arg(text, shown(row.info.name, 64)));
     const bool isOn = !is(row.info, "stopped") && !is(row.info, "failed") && !isSuspended(row.info);
-    // A disposable is not kept.
-    m_suspend->setEnabled(!isBusy && is(row.info, "running") && row.info.kind != QLatin1String("disposable"));
+    m_suspend->setEnabled(!isBusy && is(row.info, "running") && row.info.canBeSuspended());
     m_snapshot->setEnabled(!isBusy && !isSuspended(row.info));
     m_revert->setEnabled(!isBusy);
     m_fork->setEnabled(!isBusy);
