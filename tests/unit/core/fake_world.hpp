@@ -13,6 +13,7 @@
 #include "core/services/snapshot_taker.hpp"
 #include "core/services/space_guard.hpp"
 #include "core/services/template_service.hpp"
+#include "core/services/trash_service.hpp"
 #include "core/services/uid_leases.hpp"
 #include "core/services/warm_image_service.hpp"
 #include "core/services/worker_pool.hpp"
@@ -37,8 +38,12 @@ struct Outside {
     FakeInstanceRepository instances{database};
     FakeSnapshotRepository snapshotRecords{database};
     FakeDefinitionStore definitions;
+    FakeDeletedDefinitions setAside{definitions};
     FakeTemplateStore templates;
     FakeInstanceStore store;
+    FakeKeptHomes homes{store};
+    /// For how long daemons keep deleted domains.
+    std::chrono::seconds keepDeleted{0};
     FakeSnapshotStore snapshots{store};
     FakeHypervisor hypervisor;
     FakeGuestLinks links;
@@ -65,9 +70,12 @@ struct Outside {
         GatedGuestLinks links;
         GatedMachines machines;
         GatedMemoryCapturer memoryCapturer;
+        GatedDeletedDefinitions setAside;
+        GatedKeptHomes homes;
     } gated{{domains, gate},  {instances, gate},     {snapshotRecords, gate}, {definitions, gate},
             {store, gate},    {snapshots, gate},     {hypervisor, gate},      {links, gate},
-            {machines, gate}, {memoryCapturer, gate}};
+            {machines, gate}, {memoryCapturer, gate},
+            {setAside, gate}, {homes, gate}};
 
     Outside() {
         core::TemplateDefinition minimal;
@@ -139,12 +147,18 @@ struct Daemon {
                                       .retry = std::chrono::milliseconds(20),
                                       .lookAgain = std::chrono::milliseconds(5),
                                       .busy = std::chrono::milliseconds(20)}};
+    core::TrashService trash{{outside.gated.domains, outside.gated.definitions, outside.gated.setAside,
+                              outside.gated.store, outside.gated.homes, outside.clock},
+                             table,
+                             jobs,
+                             outside.keepDeleted};
     core::DomainService domains{{outside.gated.domains, outside.gated.definitions, outside.gated.store,
                                  outside.gated.links, outside.gated.snapshots, outside.gated.snapshotRecords,
                                  outside.clock},
                                 table,
                                 templates,
                                 lifecycle,
+                                trash,
                                 jobs};
     core::SnapshotTaker taker{{outside.gated.hypervisor, outside.gated.machines, outside.gated.memoryCapturer,
                                outside.gated.snapshots, outside.gated.links, outside.clock},
@@ -162,7 +176,8 @@ struct Daemon {
                                 leases,
                                 launcher,
                                 lifecycle,
-                                monitor};
+                                monitor,
+                                trash};
 
     core::JobInfo wait(const JobId& id) {
         const core::Caller root{0, {}};
