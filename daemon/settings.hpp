@@ -3,6 +3,7 @@
 
 #include "base/result.hpp"
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -24,6 +25,8 @@ struct Settings {
     std::string transport = "auto";
     /// When warm images are made: auto (after a template was built, and after a domain had to boot), or on-request.
     std::string warmImages = "auto";
+    /// For how long removed domains can be restored; 0: not at all.
+    std::chrono::seconds keepDeleted = std::chrono::hours(7 * 24);
     std::string buildUser = "bulkhead-build";
     bool showHelp = false;
     bool showVersion = false;

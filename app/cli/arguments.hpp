@@ -34,6 +34,7 @@ struct DomainCreateArguments {
     bool json = false;
 };
 struct DomainListArguments {
+    bool isDeleted = false; ///< those that can be restored
     bool all = false;
     bool json = false;
 };
@@ -69,6 +70,12 @@ struct DomainResumeArguments {
 struct DomainRemoveArguments {
     std::string name;
     bool force = false;
+    bool isForGood = false;
+    bool json = false;
+};
+struct DomainRestoreArguments {
+    std::string which; ///< name or id
+    std::string otherName;
     bool json = false;
 };
 struct DomainAppsArguments {
@@ -183,7 +190,7 @@ struct DoctorArguments {
 
 using Invocation =
     std::variant<RunArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments, DomainSetArguments,
-                 DomainStartArguments, DomainStopArguments, DomainRemoveArguments, DomainAppsArguments,
+                 DomainStartArguments, DomainStopArguments, DomainRemoveArguments, DomainRestoreArguments, DomainAppsArguments,
                  DomainLaunchArguments, DomainScreenshotArguments, DomainWindowsArguments, DomainExportArguments,
                  DomainSuspendArguments, DomainResumeArguments, SnapshotCreateArguments, SnapshotListArguments,
                  SnapshotTreeArguments, SnapshotShowArguments, SnapshotRevertArguments, SnapshotForkArguments,

@@ -131,24 +131,21 @@ Result<DomainId> TrashService::restore(const Caller& caller, const std::string& 
     if (auto meant = isBegun ? Status() : m_ports.domains.update(record); !meant) {
         return meant.error().code == ErrorCode::AlreadyExists ? isTaken() : fail(meant.error());
     }
-    entry->record = record;
-    auto present = finishRestoring(record);
-    if (!present && present.error().code == ErrorCode::AlreadyExists) {
-        // Somebody wrote a file of that name by hand. Nothing was moved, so it is deleted as before.
-        if (auto back = m_ports.domains.update(before); back) {
-            return isTaken();
-        }
-    }
-    if (!present) {
-        m_table.setDeleted(std::move(*entry));
-        return fail(present.error().in("restoring domain \"" + record.name + "\""));
-    }
-    DomainEntry alive = std::move(*entry);
-    alive.record = std::move(*present);
+    DomainEntry alive = *entry;
     alive.definition.name = record.name;
-    auto definition = m_ports.definitions.reload(alive.definition);
-    alive.definitionProblem = definition ? std::string() : definition.error().message;
-    alive.definition = definition ? std::move(*definition) : alive.definition;
+    const auto present = bringBack(record)
+                             .and_then([&] { return readDefinition(alive); })
+                             .and_then([&] { return makePresent(record); });
+    if (!present) {
+        if (!undoRestoring(before, record)) {
+            entry->record = record;
+            m_table.setDeleted(std::move(*entry));
+        }
+        return present.error().code == ErrorCode::AlreadyExists
+                   ? isTaken()
+                   : fail(present.error().in("restoring domain \"" + before.name + "\""));
+    }
+    alive.record = record;
     alive.state = alive.head.isSuspended ? DomainState::Suspended : DomainState::Stopped;
     if (auto revived = m_table.revive(std::move(alive)); !revived) {
         return fail(revived.error());
@@ -157,15 +154,45 @@ Result<DomainId> TrashService::restore(const Caller& caller, const std::string& 
     return record.id;
 }
 
-Result<DomainRecord> TrashService::finishRestoring(DomainRecord record) {
-    return m_ports.setAside.bringBack(record.id, record.owner, record.name)
-        .and_then([&] { return m_ports.homes.rename(record.id, record.owner, record.name); })
-        .and_then([&] {
-            record.phase = Phase::Present;
-            record.deletedAt = 0;
-            return m_ports.domains.update(record);
-        })
-        .map([&] { return record; });
+Status TrashService::bringBack(const DomainRecord& record) {
+    return m_ports.setAside.bringBack(record.id, record.owner, record.name).and_then([&] {
+        return m_ports.homes.rename(record.id, record.owner, record.name);
+    });
+}
+
+/// A definition that is missing or bad is a domain's state, which its owner can mend; one that cannot be read is not.
+Status TrashService::readDefinition(DomainEntry& entry) {
+    auto definition = m_ports.definitions.reload(entry.definition);
+    if (definition) {
+        entry.definition = std::move(*definition);
+        entry.definitionProblem.clear();
+        return {};
+    }
+    if (definition.error().code != ErrorCode::NotFound && definition.error().code != ErrorCode::InvalidArgument) {
+        return fail(definition.error());
+    }
+    entry.definitionProblem = definition.error().message;
+    return {};
+}
+
+Status TrashService::makePresent(DomainRecord& record) {
+    DomainRecord present = record;
+    present.phase = Phase::Present;
+    present.deletedAt = 0;
+    auto done = m_ports.domains.update(present);
+    record = done ? present : record;
+    return done;
+}
+
+/// False: it stays half-way, for another try or the reconciler.
+bool TrashService::undoRestoring(const DomainRecord& before, const DomainRecord& record) {
+    if (before.phase == Phase::Restoring) {
+        return false;
+    }
+    return m_ports.homes.rename(before.id, before.owner, before.name)
+        .and_then([&] { return m_ports.setAside.setAside(asideOf(record)); })
+        .and_then([&] { return m_ports.domains.update(before); })
+        .has_value();
 }
 
 Result<std::vector<DeletedDomain>> TrashService::list(const Caller& caller, bool everybody) {
@@ -300,9 +327,7 @@ TrashService::settle(std::vector<DomainRecord>& records, unsigned& undone, std::
         if (record.phase == Phase::Deleting) {
             note(finishDeleting(record));
         } else if (record.phase == Phase::Restoring) {
-            if (auto present = finishRestoring(record); note(present.map([](const DomainRecord&) {}))) {
-                record = *present;
-            }
+            note(bringBack(record).and_then([&] { return makePresent(record); }));
         } else if (record.phase == Phase::Removing && record.deletedAt != 0) {
             if (note(finishPurge(record))) {
                 continue;

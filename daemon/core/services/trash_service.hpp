@@ -90,7 +90,10 @@ public:
 
 private:
     Result<DomainEntry> find(const Caller& caller, const std::string& which, bool mustBeOne) const;
-    Result<DomainRecord> finishRestoring(DomainRecord record);
+    Status bringBack(const DomainRecord& record);
+    Status readDefinition(DomainEntry& entry);
+    Status makePresent(DomainRecord& record);
+    bool undoRestoring(const DomainRecord& before, const DomainRecord& record);
     Status finishDeleting(DomainRecord& record);
     Status finishPurge(const DomainRecord& record);
     Status purgeNow(const DomainId& id);
