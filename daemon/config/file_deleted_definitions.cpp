@@ -74,8 +74,11 @@ std::filesystem::path FileDeletedDefinitions::folderOf(uid_t owner) const {
 Result<FileDeletedDefinitions::Folders> FileDeletedDefinitions::open(uid_t owner, bool make) const {
     const auto path = folderOf(owner);
     auto present = openFolder(path);
-    if (!present || !present->isOpen()) {
-        return present.map([](UniqueFd&& fd) { return Folders{std::move(fd), {}}; });
+    if (!present) {
+        return fail(present.error());
+    }
+    if (!present->isOpen()) {
+        return Folders{};
     }
     auto deleted = openFolderAt(present->get(), kFolder, path / kFolder, make);
     if (!deleted) {
