@@ -253,7 +253,8 @@ struct Grammar {
         verbs.emplace_back(verb, [this] { return Invocation(domainRemove); });
 
         verb = addVerb(noun, "restore", "Bring a removed domain back, stopped", domainRestore.json);
-        addText(verb, "NAME", domainRestore.which, "", "The domain, or its id; \"ls --deleted\" lists both")->required();
+        addText(verb, "NAME", domainRestore.which, "", "The domain, or its id; \"ls --deleted\" lists both")
+            ->required();
         addText(verb, "--as", domainRestore.otherName, "OTHER", "Another name, where its own is taken by now");
         verbs.emplace_back(verb, [this] { return Invocation(domainRestore); });
 

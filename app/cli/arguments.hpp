@@ -190,13 +190,13 @@ struct DoctorArguments {
 
 using Invocation =
     std::variant<RunArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments, DomainSetArguments,
-                 DomainStartArguments, DomainStopArguments, DomainRemoveArguments, DomainRestoreArguments, DomainAppsArguments,
-                 DomainLaunchArguments, DomainScreenshotArguments, DomainWindowsArguments, DomainExportArguments,
-                 DomainSuspendArguments, DomainResumeArguments, SnapshotCreateArguments, SnapshotListArguments,
-                 SnapshotTreeArguments, SnapshotShowArguments, SnapshotRevertArguments, SnapshotForkArguments,
-                 SnapshotPinArguments, SnapshotLabelArguments, SnapshotRemoveArguments, TemplateListArguments,
-                 TemplateShowArguments, TemplateBuildArguments, TemplateInstallArguments, TemplateUpdateArguments,
-                 TemplateWarmArguments, DoctorArguments>;
+                 DomainStartArguments, DomainStopArguments, DomainRemoveArguments, DomainRestoreArguments,
+                 DomainAppsArguments, DomainLaunchArguments, DomainScreenshotArguments, DomainWindowsArguments,
+                 DomainExportArguments, DomainSuspendArguments, DomainResumeArguments, SnapshotCreateArguments,
+                 SnapshotListArguments, SnapshotTreeArguments, SnapshotShowArguments, SnapshotRevertArguments,
+                 SnapshotForkArguments, SnapshotPinArguments, SnapshotLabelArguments, SnapshotRemoveArguments,
+                 TemplateListArguments, TemplateShowArguments, TemplateBuildArguments, TemplateInstallArguments,
+                 TemplateUpdateArguments, TemplateWarmArguments, DoctorArguments>;
 
 /// A command line that is done once it is read: --help and --version (status 0, `text` for standard output), or a
 /// mistake (status 2, `text` and `hint` for standard error).

@@ -58,7 +58,8 @@ Status move(int from, const std::string& oldName, int to, const std::string& new
         }
         return failErrno(what, errno);
     }
-    // What it is now comes before what it is no longer: cut off between the two it is seen in both, or in the new place.
+    // What it is now comes before what it is no longer: cut off between the two it is seen in both, or in the new
+    // place.
     if (::fsync(to) != 0 || ::fsync(from) != 0) {
         return failErrno(what, errno);
     }

@@ -75,7 +75,8 @@ Status SqliteDomainRepository::update(const core::DomainRecord& record) {
         if (!changed) {
             return fail(changed.error());
         }
-        return *changed > 0 ? Status() : Status(fail(ErrorCode::NotFound, "the database has no domain " + record.id.text()));
+        return *changed > 0 ? Status()
+                            : Status(fail(ErrorCode::NotFound, "the database has no domain " + record.id.text()));
     });
     return !done && done.error().code == ErrorCode::AlreadyExists ? nameTaken(record) : done;
 }

@@ -22,8 +22,8 @@ struct SetAsideDefinition {
     bool operator==(const SetAsideDefinition&) const = default;
 };
 
-/// Definitions of deleted domains, out of sight of DefinitionStore. That one lies here says by itself that its domain is
-/// deleted, also when the database is lost. Each call is atomic and on disk when it returns. Blocking, thread-safe.
+/// Definitions of deleted domains, out of sight of DefinitionStore. That one lies here says by itself that its domain
+/// is deleted, also when the database is lost. Each call is atomic and on disk when it returns. Blocking, thread-safe.
 class DeletedDefinitions {
 public:
     virtual ~DeletedDefinitions() = default;

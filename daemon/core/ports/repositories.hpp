@@ -22,7 +22,7 @@ struct DomainRecord {
     enum class Phase {
         Creating, ///< intent: undone by the reconciler
         Present,
-        Removing, ///< intent: finished by the reconciler
+        Removing,  ///< intent: finished by the reconciler
         Deleting,  ///< intent to make it Deleted: finished by the reconciler
         Deleted,   ///< it can be restored; its name is free for another one
         Restoring, ///< intent to make it Present again under its name: finished by the reconciler

@@ -19,17 +19,16 @@ SetAsideDefinition asideOf(const DomainRecord& record) {
 }
 
 tl::unexpected<Error> noneDeleted(const std::string& which) {
-    return fail(ErrorCode::NotFound, "no deleted domain \"" + escapeUntrusted(which, 64) +
-                                         "\"; `bulkhead domain ls --deleted` lists yours");
+    return fail(ErrorCode::NotFound,
+                "no deleted domain \"" + escapeUntrusted(which, 64) + "\"; `bulkhead domain ls --deleted` lists yours");
 }
 
 } // namespace
 
 Status TrashService::checkRoom(const Caller& caller) const {
     const auto deleted = m_table.deleted();
-    const auto count = std::count_if(deleted.begin(), deleted.end(), [&](const DomainEntry& entry) {
-        return entry.record.owner == caller.uid;
-    });
+    const auto count = std::count_if(deleted.begin(), deleted.end(),
+                                     [&](const DomainEntry& entry) { return entry.record.owner == caller.uid; });
     if (caller.isRoot() || count < kMostDeleted) {
         return {};
     }
@@ -72,9 +71,8 @@ Status TrashService::finishDeleting(DomainRecord& record) {
 
 Result<DomainEntry> TrashService::find(const Caller& caller, const std::string& which, bool mustBeOne) const {
     auto entries = m_table.deleted();
-    std::sort(entries.begin(), entries.end(), [](const DomainEntry& a, const DomainEntry& b) {
-        return a.record.deletedAt > b.record.deletedAt;
-    });
+    std::sort(entries.begin(), entries.end(),
+              [](const DomainEntry& a, const DomainEntry& b) { return a.record.deletedAt > b.record.deletedAt; });
     std::vector<DomainEntry> named;
     std::vector<DomainEntry> numbered;
     for (const DomainEntry& entry : entries) {
@@ -133,9 +131,8 @@ Result<DomainId> TrashService::restore(const Caller& caller, const std::string& 
     }
     DomainEntry alive = *entry;
     alive.definition.name = record.name;
-    const auto present = bringBack(record)
-                             .and_then([&] { return readDefinition(alive); })
-                             .and_then([&] { return makePresent(record); });
+    const auto present =
+        bringBack(record).and_then([&] { return readDefinition(alive); }).and_then([&] { return makePresent(record); });
     if (!present) {
         if (!undoRestoring(before, record)) {
             entry->record = record;
@@ -231,14 +228,14 @@ Status TrashService::purgeNow(const DomainId& id) {
     {
         const std::lock_guard lock(m_mutex);
         const auto deleted = m_table.deleted();
-        const auto entry =
-            std::find_if(deleted.begin(), deleted.end(), [&](const DomainEntry& other) { return other.record.id == id; });
+        const auto entry = std::find_if(deleted.begin(), deleted.end(),
+                                        [&](const DomainEntry& other) { return other.record.id == id; });
         if (entry == deleted.end()) {
             return fail(ErrorCode::NotFound, "it is not among the deleted domains any more");
         }
         if (entry->record.phase == Phase::Restoring) {
-            return fail(ErrorCode::WrongState, "its restoration has begun; finish it: bulkhead domain restore " +
-                                                   entry->record.name);
+            return fail(ErrorCode::WrongState,
+                        "its restoration has begun; finish it: bulkhead domain restore " + entry->record.name);
         }
         DomainEntry going = *entry;
         going.record.phase = Phase::Removing;
@@ -302,8 +299,8 @@ std::string TrashService::hint(uid_t owner) {
 
 // ---- after a crash --------------------------------------------------------------------------------------------------
 
-Result<std::vector<TrashService::Settled>>
-TrashService::settle(std::vector<DomainRecord>& records, unsigned& undone, std::vector<Error>& problems) {
+Result<std::vector<TrashService::Settled>> TrashService::settle(std::vector<DomainRecord>& records, unsigned& undone,
+                                                                std::vector<Error>& problems) {
     const std::lock_guard lock(m_mutex);
     const auto aside = m_ports.setAside.all();
     if (!aside) {

@@ -30,8 +30,8 @@ struct DeletedDomain {
     Bytes sizeOnDisk = 0;    ///< what removing it would free now: its home, not its snapshots
 };
 
-/// Deleted domains, which keep their definition, home and place in their lineage for a time. Their homes stay where they
-/// are, by their ids, so a new domain of the same name has another. Thread-safe, blocking.
+/// Deleted domains, which keep their definition, home and place in their lineage for a time. Their homes stay where
+/// they are, by their ids, so a new domain of the same name has another. Thread-safe, blocking.
 class TrashService {
 public:
     /// Per user but root.

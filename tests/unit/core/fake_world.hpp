@@ -72,10 +72,9 @@ struct Outside {
         GatedMemoryCapturer memoryCapturer;
         GatedDeletedDefinitions setAside;
         GatedKeptHomes homes;
-    } gated{{domains, gate},  {instances, gate},     {snapshotRecords, gate}, {definitions, gate},
-            {store, gate},    {snapshots, gate},     {hypervisor, gate},      {links, gate},
-            {machines, gate}, {memoryCapturer, gate},
-            {setAside, gate}, {homes, gate}};
+    } gated{{domains, gate},  {instances, gate},      {snapshotRecords, gate}, {definitions, gate},
+            {store, gate},    {snapshots, gate},      {hypervisor, gate},      {links, gate},
+            {machines, gate}, {memoryCapturer, gate}, {setAside, gate},        {homes, gate}};
 
     Outside() {
         core::TemplateDefinition minimal;

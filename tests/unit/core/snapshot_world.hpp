@@ -106,7 +106,9 @@ public:
     }
     void suspend(const DomainId& id) { done(daemon->snapshots.suspend(kAlice, id)); }
     void remove(const SnapshotId& id, bool isCascade = false) { done(daemon->snapshots.remove(kAlice, id, isCascade)); }
-    void removeDomain(const DomainId& id) { done(daemon->domains.remove(kAlice, id, {.force = true, .forGood = true})); }
+    void removeDomain(const DomainId& id) {
+        done(daemon->domains.remove(kAlice, id, {.force = true, .forGood = true}));
+    }
 
     // ---- guests -----------------------------------------------------------------------------------------------------
 
@@ -213,7 +215,8 @@ private:
             }
         }
         for (const auto& record : got(outside.domains.all())) {
-            const auto settled = record.isInTrash() ? core::DomainRecord::Phase::Deleted : core::DomainRecord::Phase::Present;
+            const auto settled =
+                record.isInTrash() ? core::DomainRecord::Phase::Deleted : core::DomainRecord::Phase::Present;
             if (record.phase != settled || daemon->table.find(record.id).has_value() == record.isInTrash() ||
                 !isKnown(record.id)) {
                 say("domain " + record.name + " is between being and not being");
