@@ -4,6 +4,7 @@
 #include "base/version.hpp"
 #include "config/config_probes.hpp"
 #include "config/file_definition_store.hpp"
+#include "config/file_deleted_definitions.hpp"
 #include "core/services/cid_leases.hpp"
 #include "core/services/display_service.hpp"
 #include "core/services/doctor_service.hpp"
@@ -20,6 +21,7 @@
 #include "core/services/snapshot_taker.hpp"
 #include "core/services/space_guard.hpp"
 #include "core/services/template_service.hpp"
+#include "core/services/trash_service.hpp"
 #include "core/services/uid_leases.hpp"
 #include "core/services/warm_image_service.hpp"
 #include "core/services/worker_pool.hpp"
@@ -32,6 +34,7 @@
 #include "hypervisor/libvirt_runtime.hpp"
 #include "imaging/disk_probe.hpp"
 #include "imaging/file_instance_store.hpp"
+#include "imaging/file_kept_homes.hpp"
 #include "imaging/file_snapshot_store.hpp"
 #include "imaging/file_template_store.hpp"
 #include "imaging/file_warm_image_store.hpp"
@@ -198,6 +201,8 @@ int run(const Settings& settings) noexcept {
          .userDomains = settings.stateDirectory / "domains",
          .templates = {settings.dataDirectory / "templates.d", settings.configDirectory / "templates.d"}});
 
+    config::FileDeletedDefinitions deletedDefinitions(settings.stateDirectory / "domains");
+
     hypervisor::LibvirtRuntime libvirtRuntime;
     hypervisor::LibvirtConnection libvirt(libvirtRuntime, settings.libvirtUri);
     hypervisor::LibvirtHypervisorOptions hypervisorOptions;
@@ -214,6 +219,7 @@ int run(const Settings& settings) noexcept {
 
     imaging::FileTemplateStore templateStore(layout, clock);
     imaging::FileInstanceStore instanceStore(layout);
+    imaging::FileKeptHomes keptHomes(layout);
     imaging::FileWarmImageStore warmImageStore(layout, clock);
     imaging::FileSnapshotStore snapshotStore(layout);
     imaging::ProcessMemoryCapturer memoryCapturer(settings.libexecDirectory / "bulkhead-memcap");
@@ -288,6 +294,14 @@ int run(const Settings& settings) noexcept {
                                                      shells.onEmulatorGone(instance);
                                                  }};
     relay.attach(targets);
+    core::TrashService trash({.domains = domainRepository,
+                              .definitions = definitions,
+                              .setAside = deletedDefinitions,
+                              .store = instanceStore,
+                              .homes = keptHomes,
+                              .clock = clock},
+                             table, jobs, settings.keepDeleted);
+    jobs.explainFullDisk([&trash](uid_t owner) { return trash.hint(owner); });
     core::DomainService domains({.domains = domainRepository,
                                  .definitions = definitions,
                                  .store = instanceStore,
@@ -295,12 +309,14 @@ int run(const Settings& settings) noexcept {
                                  .snapshots = snapshotStore,
                                  .heads = snapshotRepository,
                                  .clock = clock},
-                                table, templates, lifecycle, jobs);
-    domains.whenRemoved([&lineage] {
+                                table, templates, lifecycle, trash, jobs);
+    const auto collect = [&lineage] {
         if (auto collected = lineage.collect(); !collected) {
             log::warning("files of removed snapshots stay for now", {{"ERROR", collected.error().message}});
         }
-    });
+    };
+    domains.whenRemoved(collect);
+    trash.whenRemoved(collect);
     core::SnapshotTaker snapshotTaker({.hypervisor = hypervisor,
                                        .machines = machines,
                                        .memory = memoryCapturer,
@@ -337,8 +353,9 @@ int run(const Settings& settings) noexcept {
                                  .snapshotStore = snapshotStore,
                                  .machines = machines,
                                  .clock = clock},
-                                table, lineage, leases, launcher, lifecycle, monitor);
+                                table, lineage, leases, launcher, lifecycle, monitor, trash);
     reportReconciliation(reconcile(reconciler));
+    cleanUps.post([&trash, &cleanUps] { trash.begin(cleanUps); });
     core::SpaceGuard spaceGuard(hypervisor, instanceStore, table, cleanUps);
     cleanUps.post([&spaceGuard] { spaceGuard.begin(); });
 
@@ -352,6 +369,7 @@ int run(const Settings& settings) noexcept {
                               .calls = calls,
                               .table = table,
                               .domains = domains,
+                              .trash = trash,
                               .displays = displays,
                               .lifecycle = lifecycle,
                               .templates = templates,

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 
 namespace bulkhead {
@@ -24,8 +26,22 @@ unsigned shellsFrom(const std::string& text) {
     return error == std::errc() && end == text.data() + text.size() ? number : kMostWaitingShells + 1;
 }
 
-const std::array<Option, 13>& options() {
-    static const std::array<Option, 13> kOptions{{
+/// "7d", "12h", "30m", "90s", or 0. None: it is no such thing, or longer than ten years.
+std::optional<std::chrono::seconds> readDuration(std::string_view text) {
+    constexpr std::int64_t kMost = std::int64_t{3650} * 24 * 3600;
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+    const std::int64_t factor = unit == "d" ? 24 * 3600 : unit == "h" ? 3600 : unit == "m" ? 60 : unit == "s" ? 1 : 0;
+    const bool isZero = number == 0 && unit.empty();
+    if (error != std::errc{} || number < 0 || number > kMost || (factor == 0 && !isZero) || number * factor > kMost) {
+        return std::nullopt;
+    }
+    return std::chrono::seconds(number * factor);
+}
+
+const std::array<Option, 14>& options() {
+    static const std::array<Option, 14> kOptions{{
         {"--state-dir", "database, definitions and disks", [](Settings& s, std::string v) { s.stateDirectory = v; }},
         {"--runtime-dir", "sockets of what runs", [](Settings& s, std::string v) { s.runtimeDirectory = v; }},
         {"--cache-dir", "template builds", [](Settings& s, std::string v) { s.cacheDirectory = v; }},
@@ -40,6 +56,8 @@ const std::array<Option, 13>& options() {
          [](Settings& s, std::string v) { s.warmImages = v; }},
         {"--waiting-shells", "emulators that wait for the next disposable (1; 0: none)",
          [](Settings& s, std::string v) { s.waitingShells = shellsFrom(v); }},
+        {"--keep-deleted", "how long removed domains can be restored, as 7d, 12h or 0",
+         [](Settings& s, std::string v) { s.keepDeleted = readDuration(v).value_or(std::chrono::seconds(-1)); }},
         {"--image-group", "group of template images", [](Settings& s, std::string v) { s.imageGroup = v; }},
         {"--build-user", "who builds templates", [](Settings& s, std::string v) { s.buildUser = v; }},
     }};
@@ -86,6 +104,10 @@ Result<Settings> readCommandLine(int argc, char** argv) {
     if (settings.waitingShells > kMostWaitingShells) {
         return fail(ErrorCode::InvalidArgument,
                     "--waiting-shells is a number from 0 to " + std::to_string(kMostWaitingShells));
+    }
+    if (settings.keepDeleted < std::chrono::seconds(0)) {
+        return fail(ErrorCode::InvalidArgument,
+                    "--keep-deleted is a time such as 7d, 12h, 30m or 90s, or 0 to keep none");
     }
     return settings;
 }

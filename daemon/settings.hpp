@@ -3,6 +3,7 @@
 
 #include "base/result.hpp"
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -26,6 +27,8 @@ struct Settings {
     std::string warmImages = "auto";
     /// Emulators that wait for the next disposable, so that it need not wait for libvirt; 0: none.
     unsigned waitingShells = 1;
+    /// For how long removed domains can be restored; 0: not at all.
+    std::chrono::seconds keepDeleted = std::chrono::hours(7 * 24);
     std::string buildUser = "bulkhead-build";
     bool showHelp = false;
     bool showVersion = false;

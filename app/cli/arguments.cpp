@@ -61,6 +61,7 @@ struct Grammar {
     DomainSuspendArguments domainSuspend;
     DomainResumeArguments domainResume;
     DomainRemoveArguments domainRemove;
+    DomainRestoreArguments domainRestore;
     DomainAppsArguments domainApps;
     DomainLaunchArguments domainLaunch;
     DomainWindowsArguments domainWindows;
@@ -120,6 +121,7 @@ struct Grammar {
 
         verb = addVerb(noun, "ls", "List your domains", domainList.json);
         verb->add_flag("--all", domainList.all, "Everybody's domains (root)");
+        verb->add_flag("--deleted", domainList.isDeleted, "Those that were removed and can be restored");
         verbs.emplace_back(verb, [this] { return Invocation(domainList); });
 
         verb = addVerb(noun, "show", "Show one domain", domainShow.json);
@@ -161,10 +163,17 @@ struct Grammar {
         addText(verb, "NAME", domainResume.name, "", "The domain")->required();
         verbs.emplace_back(verb, [this] { return Invocation(domainResume); });
 
-        verb = addVerb(noun, "rm", "Remove a domain and its home", domainRemove.json);
+        verb = addVerb(noun, "rm", "Remove a domain; for a time \"restore\" brings it back", domainRemove.json);
         addText(verb, "NAME", domainRemove.name, "", "The domain")->required();
         verb->add_flag("--force", domainRemove.force, "Even while it runs");
+        verb->add_flag("--now", domainRemove.isForGood, "For good, with its home; also one that was removed already");
         verbs.emplace_back(verb, [this] { return Invocation(domainRemove); });
+
+        verb = addVerb(noun, "restore", "Bring a removed domain back, stopped", domainRestore.json);
+        addText(verb, "NAME", domainRestore.which, "", "The domain, or its id; \"ls --deleted\" lists both")
+            ->required();
+        addText(verb, "--as", domainRestore.otherName, "OTHER", "Another name, where its own is taken by now");
+        verbs.emplace_back(verb, [this] { return Invocation(domainRestore); });
 
         verb = addVerb(noun, "apps", "List the apps of a domain, which is started if it does not run", domainApps.json);
         addText(verb, "NAME", domainApps.name, "", "The domain")->required();

@@ -41,6 +41,7 @@ struct DomainCreateArguments {
     bool json = false;
 };
 struct DomainListArguments {
+    bool isDeleted = false; ///< those that can be restored
     bool all = false;
     bool json = false;
 };
@@ -76,6 +77,12 @@ struct DomainResumeArguments {
 struct DomainRemoveArguments {
     std::string name;
     bool force = false;
+    bool isForGood = false;
+    bool json = false;
+};
+struct DomainRestoreArguments {
+    std::string which; ///< name or id
+    std::string otherName;
     bool json = false;
 };
 struct DomainAppsArguments {
@@ -191,12 +198,12 @@ struct DoctorArguments {
 using Invocation =
     std::variant<RunArguments, ResumeArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments,
                  DomainSetArguments, DomainStartArguments, DomainStopArguments, DomainRemoveArguments,
-                 DomainAppsArguments, DomainLaunchArguments, DomainScreenshotArguments, DomainWindowsArguments,
-                 DomainExportArguments, DomainSuspendArguments, DomainResumeArguments, SnapshotCreateArguments,
-                 SnapshotListArguments, SnapshotTreeArguments, SnapshotShowArguments, SnapshotRevertArguments,
-                 SnapshotForkArguments, SnapshotPinArguments, SnapshotLabelArguments, SnapshotRemoveArguments,
-                 TemplateListArguments, TemplateShowArguments, TemplateBuildArguments, TemplateInstallArguments,
-                 TemplateUpdateArguments, TemplateWarmArguments, DoctorArguments>;
+                 DomainRestoreArguments, DomainAppsArguments, DomainLaunchArguments, DomainScreenshotArguments,
+                 DomainWindowsArguments, DomainExportArguments, DomainSuspendArguments, DomainResumeArguments,
+                 SnapshotCreateArguments, SnapshotListArguments, SnapshotTreeArguments, SnapshotShowArguments,
+                 SnapshotRevertArguments, SnapshotForkArguments, SnapshotPinArguments, SnapshotLabelArguments,
+                 SnapshotRemoveArguments, TemplateListArguments, TemplateShowArguments, TemplateBuildArguments,
+                 TemplateInstallArguments, TemplateUpdateArguments, TemplateWarmArguments, DoctorArguments>;
 
 /// A command line that is done once it is read: --help and --version (status 0, `text` for standard output), or a
 /// mistake (status 2, `text` and `hint` for standard error).

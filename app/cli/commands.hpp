@@ -26,6 +26,7 @@ int exportApps(const DomainExportArguments& arguments, Session& session);
 /// export --remove: asks nobody but the file system.
 int removeExports(const DomainExportArguments& arguments);
 int removeDomain(const DomainRemoveArguments& arguments, Session& session);
+int restoreDomain(const DomainRestoreArguments& arguments, Session& session);
 
 int createSnapshot(const SnapshotCreateArguments& arguments, Session& session);
 int listSnapshots(const SnapshotListArguments& arguments, Session& session);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/output/deleted.hpp"
 #include "cli/output/describe.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/report.hpp"
 #include "client/domain.hpp"
 #include "client/terminal_text.hpp"
 #include "menu/folder.hpp"
+
+#include <QDateTime>
 
 namespace bulkhead::cli {
 namespace {
@@ -78,7 +81,25 @@ int createDomain(const DomainCreateArguments& arguments, Session& session) {
     return info ? printOut(jsonText(jsonOf(*info))) : report(arguments.name, info.error(), true);
 }
 
+namespace {
+
+int listDeleted(const DomainListArguments& arguments, Session& session) {
+    const auto domains = session.await<QList<client::DeletedInfo>>(
+        [&](auto done) { session.manager().listDeleted(arguments.all, std::move(done)); });
+    if (!domains) {
+        printFailure("cannot list the removed domains", domains.error(), arguments.json);
+        return exitCodeFor(domains.error());
+    }
+    return printOut(arguments.json ? jsonText(jsonOf(*domains))
+                                   : deletedTable(*domains, QDateTime::currentSecsSinceEpoch(), arguments.all));
+}
+
+} // namespace
+
 int listDomains(const DomainListArguments& arguments, Session& session) {
+    if (arguments.isDeleted) {
+        return listDeleted(arguments, session);
+    }
     const auto domains = session.await<QList<client::DomainInfo>>(
         [&](auto done) { session.manager().listDomains(arguments.all, std::move(done)); });
     if (!domains) {
@@ -200,10 +221,37 @@ int resumeDomain(const DomainResumeArguments& arguments, Session& session) {
                         });
 }
 
+namespace {
+
+/// One that was removed already.
+int purgeDomain(const DomainRemoveArguments& arguments, Session& session) {
+    const auto job = session.await<QDBusObjectPath>(
+        [&](auto done) { session.manager().purgeDomain(qt(arguments.name), std::move(done)); });
+    if (!job) {
+        return report(arguments.name, job.error(), arguments.json);
+    }
+    const std::string name = client::terminalSafe(arguments.name);
+    const auto done =
+        session.follow(*job, "Removing " + name, arguments.json ? ProgressStyle::Silent : ProgressStyle::Calm);
+    if (!done) {
+        return report(arguments.name, done.error(), arguments.json);
+    }
+    return printOut(arguments.json ? jsonText(Json{{"name", arguments.name}, {"state", "removed"}})
+                                   : "Domain " + name + " is removed for good.\n");
+}
+
+} // namespace
+
 int removeDomain(const DomainRemoveArguments& arguments, Session& session) {
+    if (arguments.isForGood) {
+        const auto domain = find(session, arguments.name);
+        if (!domain && domain.error().code == client::code::kNotFound) {
+            return purgeDomain(arguments, session);
+        }
+    }
     const int status = changeDomain(session, arguments.name, arguments.json, "Removing", "removed",
                                     [&](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
-                                        domain.remove(arguments.force, std::move(done));
+                                        domain.remove(arguments.force, arguments.isForGood, std::move(done));
                                     });
     if (status != exit_code::kDone || !menu::isExportableDomain(arguments.name)) {
         return status;
@@ -211,6 +259,23 @@ int removeDomain(const DomainRemoveArguments& arguments, Session& session) {
     // What would start an app of a domain that is no more, or of the next one of that name.
     const auto changes = menu::Folder(menu::userFolder()).removeAll(arguments.name);
     return changes ? status : report(arguments.name, changes.error(), arguments.json);
+}
+
+int restoreDomain(const DomainRestoreArguments& arguments, Session& session) {
+    const auto path = session.await<QDBusObjectPath>([&](auto done) {
+        session.manager().restoreDomain(qt(arguments.which), qt(arguments.otherName), std::move(done));
+    });
+    if (!path) {
+        return report(arguments.which, path.error(), arguments.json);
+    }
+    client::Domain domain(session.connection(), *path);
+    const auto info = session.await<client::DomainInfo>([&](auto done) { domain.describe(std::move(done)); });
+    if (!info) {
+        return report(arguments.which, info.error(), arguments.json);
+    }
+    return printOut(arguments.json ? jsonText(jsonOf(*info))
+                                   : "Domain " + client::terminalSafe(info->name) + " is back, " +
+                                         client::terminalSafe(info->state) + ".\n");
 }
 
 } // namespace bulkhead::cli

@@ -49,6 +49,7 @@ struct Dispatch {
     int operator()(const DomainStartArguments& a) const { return withSession(startDomain, a, interrupts); }
     int operator()(const DomainStopArguments& a) const { return withSession(stopDomain, a, interrupts); }
     int operator()(const DomainRemoveArguments& a) const { return withSession(removeDomain, a, interrupts); }
+    int operator()(const DomainRestoreArguments& a) const { return withSession(restoreDomain, a, interrupts); }
     int operator()(const DomainAppsArguments& a) const { return withSession(listApps, a, interrupts); }
     int operator()(const DomainLaunchArguments& a) const { return withSession(launchApp, a, interrupts); }
     int operator()(const DomainScreenshotArguments& a) const { return withSession(screenshotDomain, a, interrupts); }

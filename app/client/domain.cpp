@@ -121,10 +121,13 @@ void Domain::stop(bool force, std::optional<std::chrono::milliseconds> grace, Ca
     whenDone(m_proxy->Stop(options), m_proxy.get(), std::move(done), pathOf);
 }
 
-void Domain::remove(bool force, Callback<QDBusObjectPath> done) {
+void Domain::remove(bool force, bool forGood, Callback<QDBusObjectPath> done) {
     QVariantMap options;
     if (force) {
         options.insert(QStringLiteral("force"), true);
+    }
+    if (forGood) {
+        options.insert(QStringLiteral("now"), true);
     }
     whenDone(m_proxy->Remove(options), m_proxy.get(), std::move(done), pathOf);
 }

@@ -76,7 +76,8 @@ public:
     void stop(bool force, std::optional<std::chrono::milliseconds> grace, Callback<QDBusObjectPath> done);
     /// Cuts the power and goes back to the domain's last snapshot; what it did since is gone.
     void discard(Callback<QDBusObjectPath> done);
-    void remove(bool force, Callback<QDBusObjectPath> done);
+    /// `forGood`: it cannot be restored.
+    void remove(bool force, bool forGood, Callback<QDBusObjectPath> done);
     /// The job's result: snapshot (its id), pause-ms, note (for people; may be empty).
     void snapshot(const SnapshotOptions& options, Callback<QDBusObjectPath> done);
     void suspend(Callback<QDBusObjectPath> done);

@@ -124,6 +124,17 @@ SnapshotInfo snapshotInfoFrom(const QVariantMap& map) {
     return info;
 }
 
+DeletedInfo deletedInfoFrom(const QVariantMap& map) {
+    DeletedInfo info;
+    info.id = map.value(QStringLiteral("id")).toString();
+    info.name = map.value(QStringLiteral("name")).toString();
+    info.owner = map.value(QStringLiteral("owner")).toUInt();
+    info.deletedAt = map.value(QStringLiteral("deleted-at")).toLongLong();
+    info.goesAt = map.value(QStringLiteral("goes-at")).toLongLong();
+    info.sizeOnDisk = map.value(QStringLiteral("size-on-disk")).toULongLong();
+    return info;
+}
+
 GuestStatus guestStatusFrom(const QVariantMap& map) {
     const auto number = [&](const char* key) { return std::uint64_t{map.value(QLatin1String(key)).toULongLong()}; };
     return {number("uptime-ms"),    number("memory-total"),     number("memory-available"), number("processes"),

@@ -127,6 +127,18 @@ struct SnapshotInfo {
     bool operator==(const SnapshotInfo&) const = default;
 };
 
+/// A removed domain that can be restored.
+struct DeletedInfo {
+    QString id;
+    QString name;
+    std::uint32_t owner = 0;
+    std::int64_t deletedAt = 0;   ///< seconds since 1970
+    std::int64_t goesAt = 0;      ///< when it is removed for good
+    std::uint64_t sizeOnDisk = 0; ///< bytes that removing it frees
+
+    bool operator==(const DeletedInfo&) const = default;
+};
+
 struct Finding {
     QString check;
     QString status; ///< ok, warning or problem
@@ -139,6 +151,7 @@ DomainInfo domainInfoFrom(const QVariantMap& map);
 GuestStatus guestStatusFrom(const QVariantMap& map);
 TemplateInfo templateInfoFrom(const QVariantMap& map);
 SnapshotInfo snapshotInfoFrom(const QVariantMap& map);
+DeletedInfo deletedInfoFrom(const QVariantMap& map);
 /// The result of a Doctor job. Fails with VersionMismatch when `findings` is not there or has another type.
 Outcome<QList<Finding>> findingsFrom(const QVariantMap& jobResult);
 /// A nested a{sv}, whichever way QtDBus delivered it; empty when it is something else.

@@ -80,6 +80,30 @@ void Manager::startDisposable(const DisposableOptions& disposable, Callback<QDBu
     whenDone(m_proxy->StartDisposable(options), m_proxy.get(), std::move(done), pathOf);
 }
 
+void Manager::listDeleted(bool all, Callback<QList<DeletedInfo>> done) {
+    QVariantMap options;
+    if (all) {
+        options.insert(QStringLiteral("all"), true);
+    }
+    whenDone(m_proxy->ListDeleted(options), m_proxy.get(), std::move(done), [](const auto& reply) {
+        QList<DeletedInfo> domains;
+        for (const QVariantMap& map : reply.value()) {
+            domains.append(deletedInfoFrom(map));
+        }
+        return domains;
+    });
+}
+
+void Manager::restoreDomain(const QString& which, const QString& otherName, Callback<QDBusObjectPath> done) {
+    QVariantMap options;
+    insertText(options, "as", otherName);
+    whenDone(m_proxy->RestoreDomain(which, options), m_proxy.get(), std::move(done), pathOf);
+}
+
+void Manager::purgeDomain(const QString& which, Callback<QDBusObjectPath> done) {
+    whenDone(m_proxy->PurgeDomain(which, {}), m_proxy.get(), std::move(done), pathOf);
+}
+
 void Manager::listSnapshots(Callback<QList<SnapshotInfo>> done) {
     whenDone(m_proxy->ListSnapshots(), m_proxy.get(), std::move(done), [](const auto& reply) {
         QList<SnapshotInfo> snapshots;

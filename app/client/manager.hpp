@@ -58,6 +58,12 @@ public:
     void findDomain(const QString& name, Callback<QDBusObjectPath> done);
     void createDomain(const QString& name, const CreateOptions& options, Callback<QDBusObjectPath> done);
     void startDisposable(const DisposableOptions& options, Callback<QDBusObjectPath> done);
+    /// Removed ones that can be restored, the last one first. `all`: everybody's, for root.
+    void listDeleted(bool all, Callback<QList<DeletedInfo>> done);
+    /// `which`: a name or an id. An empty `otherName`: under the name that it had.
+    void restoreDomain(const QString& which, const QString& otherName, Callback<QDBusObjectPath> done);
+    /// Removes what can be restored for good.
+    void purgeDomain(const QString& which, Callback<QDBusObjectPath> done);
     /// The oldest first.
     void listSnapshots(Callback<QList<SnapshotInfo>> done);
     /// `changes`: pinned, label. Gives what it is then.

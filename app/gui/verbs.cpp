@@ -237,7 +237,7 @@ void Verbs::remove(const QString& path) {
         act(
             path, Task::Removing, tr("Removing %1").arg(shown(row->info.name, 64)),
             [force](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
-                domain.remove(force, std::move(done));
+                domain.remove(force, false, std::move(done));
             },
             [this, name = row->info.name](const QVariantMap& /*result*/) {
                 const QString problem = canBeInMenu(name) ? takeOutOfMenu(name) : QString();

@@ -10,6 +10,7 @@
 #include "core/services/lifecycle_service.hpp"
 #include "core/services/snapshot_service.hpp"
 #include "core/services/template_service.hpp"
+#include "core/services/trash_service.hpp"
 #include "core/services/warm_image_service.hpp"
 #include "core/services/worker_pool.hpp"
 #include "dbus/door.hpp"
@@ -57,6 +58,7 @@ struct BusContext {
     core::WorkerPool& calls; ///< for the blocking part of method calls
     core::DomainTable& table;
     core::DomainService& domains;
+    core::TrashService& trash;
     core::DisplayService& displays;
     core::LifecycleService& lifecycle;
     core::TemplateService& templates;

@@ -163,6 +163,15 @@ Options describeSnapshot(const core::SnapshotRecord& record) {
             {"size-on-disk", sdbus::Variant(std::uint64_t{record.sizeOnDisk})}};
 }
 
+Options describeDeleted(const core::DeletedDomain& domain) {
+    return {{"id", sdbus::Variant(domain.record.id.text())},
+            {"name", sdbus::Variant(domain.record.name)},
+            {"owner", sdbus::Variant(std::uint32_t{domain.record.owner})},
+            {"deleted-at", sdbus::Variant(domain.record.deletedAt)},
+            {"goes-at", sdbus::Variant(domain.goesAt)},
+            {"size-on-disk", sdbus::Variant(std::uint64_t{domain.sizeOnDisk})}};
+}
+
 Options describeJob(const core::JobInfo& info) {
     Options described{{"kind", text(info.kind)},
                       {"state", text(nameOf(info.state))},

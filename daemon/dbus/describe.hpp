@@ -6,6 +6,7 @@
 #include "core/services/domain_table.hpp"
 #include "core/services/job_service.hpp"
 #include "core/services/template_service.hpp"
+#include "core/services/trash_service.hpp"
 #include "dbus/options.hpp"
 
 #include <map>
@@ -26,6 +27,7 @@ Options describeTemplate(const core::TemplateInfo& info, bool isFull);
 /// For DescribeTemplate.
 Options describeTemplate(const core::TemplateInfo& info, const std::vector<core::WarmImage>& images);
 Options describeSnapshot(const core::SnapshotRecord& record);
+Options describeDeleted(const core::DeletedDomain& domain);
 Options describeJob(const core::JobInfo& info);
 Options describeStatus(const core::GuestStatus& status);
 

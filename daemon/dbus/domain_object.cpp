@@ -145,11 +145,13 @@ void DomainObject::Fork(sdbus::Result<sdbus::ObjectPath>&& result, std::string n
 void DomainObject::Remove(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {
     const auto caller = admit("Remove");
     OptionReader reader(options);
-    const bool force = reader.flag("force");
+    core::DomainService::RemoveOptions wanted;
+    wanted.force = reader.flag("force");
+    wanted.forGood = reader.flag("now");
     finishReading(reader);
     m_context.answer(
         caller, std::move(result),
-        [&context = m_context, caller, id = m_id, force] { return context.domains.remove(caller, id, force); },
+        [&context = m_context, caller, id = m_id, wanted] { return context.domains.remove(caller, id, wanted); },
         kSendJobPath);
 }
 

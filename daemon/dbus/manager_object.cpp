@@ -139,6 +139,52 @@ void ManagerObject::StartDisposable(sdbus::Result<sdbus::ObjectPath>&& result, O
         });
 }
 
+void ManagerObject::ListDeleted(sdbus::Result<std::vector<Options>>&& result, Options options) {
+    const auto caller = admit("ListDeleted");
+    OptionReader reader(options);
+    const bool everybody = reader.flag("all");
+    if (auto read = reader.finish(); !read) {
+        throwError(read.error());
+    }
+    m_context.answer(
+        caller, std::move(result),
+        [this, caller, everybody]() -> Result<std::vector<Options>> {
+            const auto domains = m_context.trash.list(caller, everybody);
+            if (!domains) {
+                return fail(domains.error());
+            }
+            std::vector<Options> described;
+            for (const auto& domain : *domains) {
+                described.push_back(describeDeleted(domain));
+            }
+            return described;
+        },
+        [](const auto& reply, const std::vector<Options>& list) { reply.returnResults(list); });
+}
+
+void ManagerObject::RestoreDomain(sdbus::Result<sdbus::ObjectPath>&& result, std::string which, Options options) {
+    const auto caller = admit("RestoreDomain");
+    OptionReader reader(options);
+    const auto otherName = reader.textIfGiven("as");
+    if (auto read = reader.finish(); !read) {
+        throwError(read.error());
+    }
+    m_context.answer(
+        caller, std::move(result),
+        [this, caller, which, otherName] { return m_context.domains.restore(caller, which, otherName); },
+        kSendDomainPath);
+}
+
+void ManagerObject::PurgeDomain(sdbus::Result<sdbus::ObjectPath>&& result, std::string which, Options options) {
+    const auto caller = admit("PurgeDomain");
+    if (auto read = OptionReader(options).finish(); !read) {
+        throwError(read.error());
+    }
+    m_context.answer(
+        caller, std::move(result), [this, caller, which] { return m_context.trash.purge(caller, which); },
+        kSendJobPath);
+}
+
 void ManagerObject::ListSnapshots(sdbus::Result<std::vector<Options>>&& result) {
     const auto caller = admit("ListSnapshots");
     m_context.answer(

@@ -26,6 +26,9 @@ private:
     void FindDomain(sdbus::Result<sdbus::ObjectPath>&& result, std::string name) override;
     void CreateDomain(sdbus::Result<sdbus::ObjectPath>&& result, std::string name, Options options) override;
     void StartDisposable(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
+    void ListDeleted(sdbus::Result<std::vector<Options>>&& result, Options options) override;
+    void RestoreDomain(sdbus::Result<sdbus::ObjectPath>&& result, std::string which, Options options) override;
+    void PurgeDomain(sdbus::Result<sdbus::ObjectPath>&& result, std::string which, Options options) override;
     void ListSnapshots(sdbus::Result<std::vector<Options>>&& result) override;
     void SetSnapshot(sdbus::Result<Options>&& result, std::string id, Options changes) override;
     void RemoveSnapshot(sdbus::Result<sdbus::ObjectPath>&& result, std::string id, Options options) override;

@@ -27,7 +27,7 @@ Result<core::DomainRecord> domainFrom(const Row& row) {
     core::DomainRecord record;
     record.id = *id;
     record.owner = *owner;
-    record.name = row.text(2);
+    record.name = row.text(11).empty() ? row.text(2) : row.text(11);
     record.kind = *kind;
     record.phase = *phase;
     record.createdAt = row.integer(5);
@@ -35,25 +35,51 @@ Result<core::DomainRecord> domainFrom(const Row& row) {
     record.templateName = row.text(7);
     record.size = row.text(8);
     record.isKept = row.integer(9) != 0;
+    record.deletedAt = row.integer(10);
     return record;
+}
+
+/// The columns name and deleted_name.
+std::pair<std::string, std::string> storedNames(const core::DomainRecord& record) {
+    return record.isInTrash() ? std::pair(record.id.text(), record.name) : std::pair(record.name, std::string());
+}
+
+Status nameTaken(const core::DomainRecord& record) {
+    return fail(ErrorCode::AlreadyExists, "there is a domain \"" + record.name + "\" already; choose another name");
 }
 
 } // namespace
 
 Status SqliteDomainRepository::insert(const core::DomainRecord& record) {
     const Status done = m_database.write([&](Connection& connection) -> Status {
+        const auto [name, deletedName] = storedNames(record);
         const auto changed = connection.change(
-            "INSERT INTO domains (id, owner, name, kind, phase, created_at, last_failure, template, size, kept) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            {record.id.text(), std::int64_t{record.owner}, record.name, std::string(storedWord(record.kind)),
+            "INSERT INTO domains (id, owner, name, kind, phase, created_at, last_failure, template, size, kept, "
+            "deleted_at, deleted_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            {record.id.text(), std::int64_t{record.owner}, name, std::string(storedWord(record.kind)),
              std::string(storedWord(record.phase)), record.createdAt, record.lastFailure, record.templateName,
-             record.size, std::int64_t{record.isKept}});
+             record.size, std::int64_t{record.isKept}, record.deletedAt, deletedName});
         return changed ? Status() : Status(fail(changed.error()));
     });
     if (!done && done.error().code == ErrorCode::AlreadyExists) {
-        return fail(ErrorCode::AlreadyExists, "there is a domain \"" + record.name + "\" already; choose another name");
+        return nameTaken(record);
     }
     return done;
+}
+
+Status SqliteDomainRepository::update(const core::DomainRecord& record) {
+    const Status done = m_database.write([&](Connection& connection) -> Status {
+        const auto [name, deletedName] = storedNames(record);
+        const auto changed = connection.change(
+            "UPDATE domains SET name = ?, deleted_name = ?, phase = ?, deleted_at = ? WHERE id = ?",
+            {name, deletedName, std::string(storedWord(record.phase)), record.deletedAt, record.id.text()});
+        if (!changed) {
+            return fail(changed.error());
+        }
+        return *changed > 0 ? Status()
+                            : Status(fail(ErrorCode::NotFound, "the database has no domain " + record.id.text()));
+    });
+    return !done && done.error().code == ErrorCode::AlreadyExists ? nameTaken(record) : done;
 }
 
 Status SqliteDomainRepository::changeOne(const DomainId& id, std::string_view sql, const Value& value) {
@@ -88,7 +114,7 @@ Result<std::vector<core::DomainRecord>> SqliteDomainRepository::all() {
     std::vector<core::DomainRecord> records;
     const Status done = m_database.read([&](Connection& connection) -> Status {
         return connection.query("SELECT id, owner, name, kind, phase, created_at, last_failure, template, size, "
-                                "kept FROM domains ORDER BY created_at, id",
+                                "kept, deleted_at, deleted_name FROM domains ORDER BY created_at, id",
                                 {}, [&](const Row& row) -> Status {
                                     auto record = domainFrom(row);
                                     if (!record) {

@@ -13,6 +13,7 @@ public:
         : m_database(database) {}
 
     Status insert(const core::DomainRecord& record) override;
+    Status update(const core::DomainRecord& record) override;
     Status setPhase(const DomainId& id, core::DomainRecord::Phase phase) override;
     Status setLastFailure(const DomainId& id, const std::string& reason) override;
     /// WrongState while an instance record names the domain; success when there is no such record.

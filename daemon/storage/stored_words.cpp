@@ -48,6 +48,12 @@ std::string_view storedWord(core::DomainRecord::Phase phase) {
         return "present";
     case core::DomainRecord::Phase::Removing:
         return "removing";
+    case core::DomainRecord::Phase::Deleting:
+        return "deleting";
+    case core::DomainRecord::Phase::Deleted:
+        return "deleted";
+    case core::DomainRecord::Phase::Restoring:
+        return "restoring";
     }
     return "";
 }
@@ -123,7 +129,7 @@ Result<core::DomainKind> domainKindFromStored(std::string_view word) {
 
 Result<core::DomainRecord::Phase> domainPhaseFromStored(std::string_view word) {
     using enum core::DomainRecord::Phase;
-    return fromStored("phase of a domain", word, {Creating, Present, Removing});
+    return fromStored("phase of a domain", word, {Creating, Present, Removing, Deleting, Deleted, Restoring});
 }
 
 Result<core::InstancePhase> instancePhaseFromStored(std::string_view word) {

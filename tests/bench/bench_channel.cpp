@@ -45,7 +45,7 @@ void measureChannel(unsigned mebibytes, unsigned runs) {
               ratioTo(in, inside, "a pipe inside the guest"));
         must({"bulkhead", "domain", "stop", "bench-channel"});
     }
-    must({"bulkhead", "domain", "rm", "--force", "bench-channel"});
+    must({"bulkhead", "domain", "rm", "--now", "--force", "bench-channel"});
 }
 
 } // namespace

@@ -112,7 +112,7 @@ void measure() {
     must({"bulkhead", "domain", "stop", "bench"});
     const double stopped = launchSeconds();
     print("click to window, stopped domain", stopped, "s", ratioTo(stopped, cold, "the cold start without a window"));
-    must({"bulkhead", "domain", "rm", "--force", "bench"});
+    must({"bulkhead", "domain", "rm", "--now", "--force", "bench"});
 }
 
 } // namespace

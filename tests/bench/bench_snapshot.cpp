@@ -110,7 +110,7 @@ void measure() {
         const auto pids = QString::fromLatin1(emulatorPids()).split(' ');
         const auto pss = must({"sh", "-c", "sed -n 's/^Pss: *//p' /proc/" + pids.back() + "/smaps_rollup"}).output;
         memory.push_back(pss.split(' ').value(0).toDouble() / 1024);
-        must({"bulkhead", "domain", "rm", "--force", "fork"});
+        must({"bulkhead", "domain", "rm", "--now", "--force", "fork"});
     }
     print("revert to running", median(reverts), "s",
           ratioTo(median(reverts), 1, "the bar of 1 s") + ", " + ratioTo(median(reverts), cold, "a cold start"));
@@ -128,7 +128,7 @@ void measure() {
     }
     print("suspend", median(suspends), "s", ratioTo(median(suspends), cold, "a cold start"));
     print("resume", median(resumes), "s", ratioTo(median(resumes), cold, "a cold start"));
-    must({"bulkhead", "domain", "rm", "--force", "bench"});
+    must({"bulkhead", "domain", "rm", "--now", "--force", "bench"});
 }
 
 } // namespace

@@ -163,7 +163,7 @@ void measure() {
 
     must({"bulkhead", "domain", "stop", "bench"});
     measureImages(coldStart);
-    must({"bulkhead", "domain", "rm", "--force", "bench"});
+    must({"bulkhead", "domain", "rm", "--now", "--force", "bench"});
 }
 
 } // namespace

@@ -165,7 +165,7 @@ private slots:
         QTRY_VERIFY2_WITH_TIMEOUT(stateOf("desk") == "failed" || stateOf("desk") == "stopped",
                                   qPrintable(stateOf("desk")), 30000);
         VERIFY_NO_TRACES();
-        COMPARE_STATUS(cli({"domain", "rm", "desk"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "desk"}), 0);
     }
 };
 

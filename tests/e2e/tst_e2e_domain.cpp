@@ -48,11 +48,11 @@ private slots:
 
         // A second start is no error, a removal of what runs is.
         COMPARE_STATUS(cli({"domain", "start", "work"}), 0);
-        const auto refused = cli({"domain", "rm", "work"});
+        const auto refused = cli({"domain", "rm", "--now", "work"});
         COMPARE_STATUS(refused, 1);
         QVERIFY2(refused.error.contains("--force"), refused.text().constData());
         COMPARE_STATUS(cli({"domain", "stop", "work"}), 0);
-        COMPARE_STATUS(cli({"domain", "rm", "work"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "work"}), 0);
         COMPARE_STATUS(cli({"domain", "show", "work"}), 4);
         QVERIFY(QDir("/var/lib/bulkhead/homes").isEmpty());
         VERIFY_NO_TRACES();
@@ -81,7 +81,7 @@ private slots:
         const auto shown = cli({"domain", "show", "work", "--json"});
         QVERIFY2(shown.output.contains("\"label\": \"red\""), shown.text().constData());
         QVERIFY2(shown.output.contains("\"home_size\": 536870912"), shown.text().constData());
-        COMPARE_STATUS(cli({"domain", "rm", "work", "--force"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "work", "--force"}), 0);
         VERIFY_NO_TRACES();
     }
 
@@ -98,7 +98,7 @@ private slots:
         COMPARE_STATUS(cli({"domain", "create", "other", "--template", "nothing"}), 4);
         COMPARE_STATUS(cli({"domain", "create", "other", "--size", "gigantic"}), 2);
         COMPARE_STATUS(cli({"domain", "start", "nowhere"}), 4);
-        COMPARE_STATUS(cli({"domain", "rm", "twice"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "twice"}), 0);
         QVERIFY(jsonRows({"domain", "ls"}).isEmpty());
     }
 
@@ -110,7 +110,7 @@ private slots:
         writeFile("/etc/bulkhead/domains.d/misspelt.toml", "owner = \"root\"\ntempalte = \"minimal\"\n");
         COMPARE_STATUS(run({"ph-daemon", "start"}), 0);
         QCOMPARE(stateOf("managed"), QString("stopped"));
-        COMPARE_STATUS(cli({"domain", "rm", "managed"}), 5);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "managed"}), 5);
         COMPARE_STATUS(cli({"run", "--domain", "managed", "--", "true"}), 0);
         COMPARE_STATUS(cli({"domain", "stop", "managed"}), 0);
         // The broken ones are told with their place, and keep nobody else from working.
@@ -138,7 +138,7 @@ private slots:
         COMPARE_STATUS(cli({"domain", "show", "full"}), 4);
         QCOMPARE(QDir("/var/lib/bulkhead/homes").entryList(QDir::AllEntries | QDir::NoDotAndDotDot), before);
         COMPARE_STATUS(cli({"domain", "create", "full"}), 0);
-        COMPARE_STATUS(cli({"domain", "rm", "full"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "full"}), 0);
     }
 
     void doctor_findsTheHost() {

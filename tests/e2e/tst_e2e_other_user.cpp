@@ -57,7 +57,7 @@ private slots:
         QCOMPARE(QJsonDocument::fromJson(list.output).array().size(), 0);
         COMPARE_STATUS(mallory({"bulkhead", "domain", "show", kName}), 4);
         COMPARE_STATUS(mallory({"bulkhead", "domain", "stop", kName}), 4);
-        COMPARE_STATUS(mallory({"bulkhead", "domain", "rm", "--force", kName}), 4);
+        COMPARE_STATUS(mallory({"bulkhead", "domain", "rm", "--now", "--force", kName}), 4);
         COMPARE_STATUS(mallory({"bulkhead", "run", "--domain", kName, "--", "true"}), 125);
         COMPARE_STATUS(mallory({"bulkhead", "template", "build", "minimal"}), 5);
     }

@@ -77,7 +77,7 @@ private slots:
         const auto nobody = cli({"run", "--domain", "status", "--user", "nobody-here", "--", "true"});
         COMPARE_STATUS(nobody, 125);
         QVERIFY2(nobody.error.contains("nobody-here"), nobody.text().constData());
-        COMPARE_STATUS(cli({"domain", "rm", "--force", "status"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "--force", "status"}), 0);
         VERIFY_NO_TRACES();
     }
 

@@ -107,7 +107,7 @@ private slots:
             for (const auto& node : before) {
                 QVERIFY(snapshots().contains(node));
             }
-            cli({"domain", "rm", "other", "--force"});
+            cli({"domain", "rm", "--now", "other", "--force"});
         }
         // The next one is as good as any.
         COMPARE_STATUS(cli({"snapshot", "create", "one"}), 0);
@@ -164,7 +164,7 @@ private slots:
         QVERIFY(known.contains(m_node));
         COMPARE_STATUS(cli({"snapshot", "revert", "one", m_node, "--no-keep"}), 0);
         QCOMPARE(inDomain("cat ~/kept"), QByteArray("kept"));
-        COMPARE_STATUS(cli({"domain", "rm", "one", "--force"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "one", "--force"}), 0);
         for (const auto& row : jsonRows({"snapshot", "ls"})) {
             cli({"snapshot", "rm", row.toObject().value("id").toString(), "--cascade"});
         }
@@ -202,7 +202,7 @@ private slots:
         QCOMPARE(inDomain("cat ~/kept"), QByteArray("kept"));
         QVERIFY(QFile::remove("/var/lib/bulkhead/filler"));
         COMPARE_STATUS(cli({"snapshot", "create", "one"}), 0);
-        COMPARE_STATUS(cli({"domain", "rm", "one", "--force"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "one", "--force"}), 0);
         VERIFY_NO_TRACES();
         COMPARE_STATUS(run({"ph-daemon", "kill"}), 0);
         COMPARE_STATUS(run({"sh", "-c", "umount -l /var/lib/bulkhead; rm -f /tmp/store.img"}), 0);

@@ -155,7 +155,7 @@ private slots:
         }
         QCOMPARE(inDomain("four", "cat ~/who"), QByteArray("four"));
         QCOMPARE(inDomain("one", "ls ~"), QByteArray("file"));
-        COMPARE_STATUS(cli({"domain", "rm", "four", "--force"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "four", "--force"}), 0);
         // The third has its disks, whatever became of those that came from it.
         COMPARE_STATUS(cli({"domain", "start", "three"}), 0);
         QCOMPARE(inDomain("three", "cat ~/who ~/file"), QByteArray("three\nbefore"));
@@ -274,7 +274,7 @@ private slots:
 
     void removed_withAllFiles() {
         for (const char* domain : {"one", "two", "three"}) {
-            COMPARE_STATUS(cli({"domain", "rm", domain, "--force"}), 0);
+            COMPARE_STATUS(cli({"domain", "rm", "--now", domain, "--force"}), 0);
         }
         VERIFY_NO_TRACES();
         for (const auto& row : jsonRows({"snapshot", "ls"})) {

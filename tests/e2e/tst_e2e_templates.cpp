@@ -114,7 +114,7 @@ private slots:
     }
 
     void end() {
-        COMPARE_STATUS(cli({"domain", "rm", "--force", "work"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "--force", "work"}), 0);
         VERIFY_NO_TRACES();
     }
 };

@@ -86,7 +86,7 @@ private slots:
         if (QTest::currentTestFailed()) {
             qInfo().noquote() << run({"ph-daemon", "log"}).output.right(6000);
         }
-        cli({"domain", "rm", "--force", "work"});
+        cli({"domain", "rm", "--now", "--force", "work"});
     }
 
     void vsockIsInForce() {
@@ -164,7 +164,7 @@ private slots:
         QCOMPARE(cid, next + 1);
         claimer.closeInput();
         claimer.wait();
-        COMPARE_STATUS(cli({"domain", "rm", "--force", "other"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "--force", "other"}), 0);
     }
 
     void addressIsNotUsedAgain() {

@@ -181,8 +181,8 @@ private slots:
         QCOMPARE(imageFlags(), QList<int>());
         QCOMPARE(imageFolder(), QString());
         QVERIFY(run({"ph-daemon", "log"}).output.contains("did not bring a guest to life"));
-        COMPARE_STATUS(cli({"domain", "rm", "--force", "one"}), 0);
-        COMPARE_STATUS(cli({"domain", "rm", "--force", "two"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "--force", "one"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "--force", "two"}), 0);
         VERIFY_NO_TRACES();
     }
 
@@ -196,7 +196,7 @@ private slots:
         COMPARE_STATUS(cli({"domain", "stop", "three"}), 0);
         COMPARE_STATUS(cli({"domain", "start", "three"}), 0);
         QCOMPARE(imageFlags().size(), 1);
-        COMPARE_STATUS(cli({"domain", "rm", "--force", "three"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "--force", "three"}), 0);
         VERIFY_NO_TRACES();
     }
 };

@@ -153,7 +153,7 @@ private slots:
             qInfo().noquote() << run({"ph-daemon", "log"}).output.right(4000);
             qInfo().noquote() << cli({"domain", "windows", "work"}).text();
         }
-        cli({"domain", "rm", "--force", "work"});
+        cli({"domain", "rm", "--now", "--force", "work"});
         for (QProcess* process : {&m_windowManager, &m_screen}) {
             process->terminate();
             process->waitForFinished();
@@ -282,7 +282,7 @@ private slots:
         const auto fits = [&] { return geometryOf(copy).size() - m_frame == sizeOf(guestWindow("copy", "mousepad")); };
         QTRY_VERIFY_WITH_TIMEOUT(fits(), 20'000);
         QVERIFY(titleOf(m_editor).startsWith("[work] *"));
-        COMPARE_STATUS(cli({"domain", "rm", "copy", "--force"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "copy", "--force"}), 0);
         QTRY_COMPARE_WITH_TIMEOUT(guestsHostWindows("copy").size(), 0, 20'000);
     }
 

@@ -22,7 +22,10 @@ struct DomainRecord {
     enum class Phase {
         Creating, ///< intent: undone by the reconciler
         Present,
-        Removing, ///< intent: finished by the reconciler
+        Removing,  ///< intent: finished by the reconciler
+        Deleting,  ///< intent to make it Deleted: finished by the reconciler
+        Deleted,   ///< it can be restored; its name is free for another one
+        Restoring, ///< intent to make it Present again under its name: finished by the reconciler
     };
     DomainId id;
     uid_t owner = 0;
@@ -36,7 +39,12 @@ struct DomainRecord {
     std::string size;
     /// A disposable that is suspended, not removed, when what ran in it has ended; see KeptDisposables.
     bool isKept = false;
+    std::int64_t deletedAt = 0; ///< seconds since the epoch, from Deleting on; 0: it is not deleted
 
+    /// It is deleted and holds its name no longer, also while it is removed for good.
+    [[nodiscard]] bool isInTrash() const {
+        return deletedAt != 0 && (phase == Phase::Deleted || phase == Phase::Removing);
+    }
     bool operator==(const DomainRecord&) const = default;
 };
 
@@ -44,8 +52,10 @@ struct DomainRecord {
 class DomainRepository {
 public:
     virtual ~DomainRepository() = default;
-    /// AlreadyExists when (owner, name) is taken by another id.
+    /// AlreadyExists when (owner, name) is taken by another id. Records in the trash take no name.
     virtual Status insert(const DomainRecord& record) = 0;
+    /// Changes name, phase and deletedAt. AlreadyExists as insert().
+    virtual Status update(const DomainRecord& record) = 0;
     virtual Status setPhase(const DomainId& id, DomainRecord::Phase phase) = 0;
     virtual Status setLastFailure(const DomainId& id, const std::string& reason) = 0;
     virtual Status remove(const DomainId& id) = 0;

@@ -6,6 +6,7 @@
 #include "base/scope_guard.hpp"
 #include "core/model/exec_check.hpp"
 #include "core/services/template_service.hpp"
+#include "core/services/trash_service.hpp"
 
 #include <algorithm>
 
@@ -30,11 +31,12 @@ tl::unexpected<Error> noSuchDomain(const std::string& name = {}) {
 } // namespace
 
 DomainService::DomainService(Ports ports, DomainTable& table, TemplateService& templates, LifecycleService& lifecycle,
-                             JobService& jobs)
+                             TrashService& trash, JobService& jobs)
     : m_ports(ports)
     , m_table(table)
     , m_templates(templates)
     , m_lifecycle(lifecycle)
+    , m_trash(trash)
     , m_jobs(jobs) {}
 
 Result<TemplateInfo> DomainService::checkTemplate(const std::string& templateName, const std::string& size) {
@@ -244,7 +246,7 @@ Result<DomainEntry> DomainService::setDefinition(const Caller& caller, const Dom
         return fail(ErrorCode::NotAuthorized,
                     name + " is managed by the administrator, who changes " + entry->definition.file);
     }
-    if (entry->record.phase == DomainRecord::Phase::Removing) {
+    if (entry->record.phase != DomainRecord::Phase::Present) {
         return fail(ErrorCode::WrongState, name + " is being removed");
     }
     if (!entry->definitionProblem.empty()) {
@@ -297,7 +299,7 @@ Status DomainService::growHome(const DomainEntry& entry, Bytes size) {
     return m_ports.store.growHome(entry.record.id, size);
 }
 
-Result<JobId> DomainService::remove(const Caller& caller, const DomainId& id, bool force) {
+Result<JobId> DomainService::remove(const Caller& caller, const DomainId& id, const RemoveOptions& options) {
     const auto entry = find(caller, id);
     if (!entry) {
         return fail(entry.error());
@@ -307,12 +309,19 @@ Result<JobId> DomainService::remove(const Caller& caller, const DomainId& id, bo
                                                   "\" is managed by the administrator (" + entry->definition.file +
                                                   ")");
     }
-    if (entry->instance && !force) {
+    if (entry->instance && !options.force) {
         return fail(ErrorCode::WrongState, "domain \"" + entry->record.name + "\" is " +
                                                std::string(nameOf(entry->state)) +
                                                "; stop it first, or remove it with --force");
     }
-    return m_jobs.begin("remove", caller.uid, [this, id](const JobContext& job) -> Result<JobResult> {
+    const auto isForGood = [this, options](const DomainEntry& domain) {
+        return options.forGood || !m_trash.isKeeping() || domain.record.kind != DomainKind::App ||
+               domain.record.phase == DomainRecord::Phase::Removing; // that has begun
+    };
+    if (auto room = isForGood(*entry) ? Status() : m_trash.checkRoom(caller); !room) {
+        return fail(room.error());
+    }
+    return m_jobs.begin("remove", caller.uid, [this, id, isForGood](const JobContext& job) -> Result<JobResult> {
         job.report("Removing");
         const auto current = m_table.find(id);
         if (current && current->record.kind == DomainKind::Disposable) {
@@ -331,6 +340,12 @@ Result<JobId> DomainService::remove(const Caller& caller, const DomainId& id, bo
         if (auto ended = m_lifecycle.endInstance(*domain, {.force = true, .grace = {}}); !ended) {
             return fail(ended.error().in("removing domain \"" + domain->record.name + "\""));
         }
+        if (!isForGood(*domain)) {
+            const std::lock_guard lock(m_definitions);
+            const auto ended = m_table.find(id); // its head may have moved
+            const auto deleted = ended ? m_trash.moveIn(*ended) : Status(noSuchDomain());
+            return deleted.map([] { return JobResult(std::monostate{}); });
+        }
         // From here on it is finished: by us, by the next try, or by the reconciler.
         if (auto marked = m_ports.domains.setPhase(id, DomainRecord::Phase::Removing); !marked) {
             return fail(marked.error());
@@ -338,7 +353,9 @@ Result<JobId> DomainService::remove(const Caller& caller, const DomainId& id, bo
         m_table.markRemoving(id);
         const auto removeFile = [&] {
             const std::lock_guard lock(m_definitions); // a change under way would write the file again
-            return m_ports.definitions.removeDefinition(domain->definition);
+            return m_ports.definitions.removeDefinition(domain->definition).and_then([&] {
+                return m_trash.forget(domain->record); // an earlier try to delete it may have got so far
+            });
         };
         const auto removed = removeFile().and_then([&] { return m_ports.store.removeHome(id); }).and_then([&] {
             return m_ports.domains.remove(id);
@@ -354,12 +371,21 @@ Result<JobId> DomainService::remove(const Caller& caller, const DomainId& id, bo
     });
 }
 
+Result<DomainId> DomainService::restore(const Caller& caller, const std::string& which,
+                                        const std::optional<std::string>& otherName) {
+    if (auto checked = checkQuota(caller, DomainKind::App); !checked) {
+        return fail(checked.error());
+    }
+    const std::lock_guard lock(m_definitions);
+    return m_trash.restore(caller, which, otherName);
+}
+
 Result<DomainEntry> DomainService::findRunning(const Caller& caller, const DomainId& id) {
     auto entry = find(caller, id);
     if (!entry) {
         return fail(entry.error());
     }
-    if (entry->record.phase == DomainRecord::Phase::Removing) {
+    if (entry->record.phase != DomainRecord::Phase::Present) {
         return fail(ErrorCode::WrongState, "domain \"" + entry->record.name + "\" is being removed");
     }
     if (entry->state != DomainState::Running || !entry->instance) {

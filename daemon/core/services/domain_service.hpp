@@ -23,6 +23,7 @@
 namespace bulkhead::core {
 
 class TemplateService;
+class TrashService;
 struct TemplateInfo;
 
 /// The user's words for a new domain; checked here.
@@ -61,7 +62,7 @@ public:
         Clock& clock;
     };
     DomainService(Ports ports, DomainTable& table, TemplateService& templates, LifecycleService& lifecycle,
-                  JobService& jobs);
+                  TrashService& trash, JobService& jobs);
 
     /// Called after a domain and its home are gone, from a job's thread: what its home lay above may be of no use any
     /// more. To be set before the first removal.
@@ -87,7 +88,15 @@ public:
     /// home-size, which needs it stopped. What somebody wrote into the file by hand meanwhile is taken over. The entry
     /// as it is then. Errors about one setting begin with its key, see readChange(). NotAuthorized for an admin's one.
     Result<DomainEntry> setDefinition(const Caller& caller, const DomainId& id, const Settings& settings);
-    Result<JobId> remove(const Caller& caller, const DomainId& id, bool force);
+    struct RemoveOptions {
+        bool force = false;   ///< also while it runs
+        bool forGood = false; ///< it cannot be restored
+    };
+    /// An app domain can be restored for a time, unless the daemon keeps none.
+    Result<JobId> remove(const Caller& caller, const DomainId& id, const RemoveOptions& options);
+    /// A deleted one, stopped; see TrashService::restore().
+    Result<DomainId> restore(const Caller& caller, const std::string& which,
+                             const std::optional<std::string>& otherName);
 
     Result<ExecStreams> exec(const Caller& caller, const DomainId& id, const ExecRequest& request);
     Result<GuestStatus> status(const Caller& caller, const DomainId& id);
@@ -105,6 +114,7 @@ private:
     DomainTable& m_table;
     TemplateService& m_templates;
     LifecycleService& m_lifecycle;
+    TrashService& m_trash;
     JobService& m_jobs;
     std::function<void()> m_whenRemoved;
     std::mutex m_definitions; ///< held while a definition is changed or goes: each change starts from the one before

@@ -84,6 +84,48 @@ std::vector<DomainEntry> DomainTable::all() const {
     return entries;
 }
 
+std::vector<DomainEntry> DomainTable::deleted() const {
+    const std::lock_guard lock(m_mutex);
+    std::vector<DomainEntry> entries;
+    for (const auto& [id, entry] : m_deleted) {
+        entries.push_back(entry);
+    }
+    return entries;
+}
+
+std::vector<DomainEntry> DomainTable::withDeleted() const {
+    auto entries = all();
+    const auto others = deleted();
+    entries.insert(entries.end(), others.begin(), others.end());
+    return entries;
+}
+
+void DomainTable::setDeleted(DomainEntry entry) {
+    {
+        const std::lock_guard lock(m_mutex);
+        m_entries.erase(entry.record.id);
+        m_deleted.insert_or_assign(entry.record.id, std::move(entry));
+    }
+    m_events.domainsChanged();
+}
+
+Status DomainTable::revive(DomainEntry entry) {
+    const DomainId id = entry.record.id;
+    auto inserted = insert(std::move(entry));
+    if (inserted) {
+        eraseDeleted(id);
+    }
+    return inserted;
+}
+
+void DomainTable::eraseDeleted(const DomainId& id) {
+    {
+        const std::lock_guard lock(m_mutex);
+        m_deleted.erase(id);
+    }
+    m_events.domainsChanged();
+}
+
 Status DomainTable::apply(const DomainId& id, DomainEvent event, const std::string& reason) {
     DomainState next{};
     {
@@ -120,6 +162,9 @@ void DomainTable::setHead(const DomainId& id, const DomainHead& head) {
     if (const auto found = m_entries.find(id); found != m_entries.end()) {
         found->second.head = head;
     }
+    if (const auto found = m_deleted.find(id); found != m_deleted.end()) {
+        found->second.head = head;
+    }
 }
 
 void DomainTable::setInstance(const DomainId& id, std::optional<InstanceRecord> instance) {
@@ -139,10 +184,10 @@ void DomainTable::setDefinition(const DomainId& id, DomainDefinition definition)
     m_events.domainsChanged();
 }
 
-void DomainTable::markRemoving(const DomainId& id) {
+void DomainTable::markRemoving(const DomainId& id, DomainRecord::Phase phase) {
     const std::lock_guard lock(m_mutex);
     if (const auto found = m_entries.find(id); found != m_entries.end()) {
-        found->second.record.phase = DomainRecord::Phase::Removing;
+        found->second.record.phase = phase;
     }
 }
 

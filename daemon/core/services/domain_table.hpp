@@ -59,6 +59,16 @@ public:
     [[nodiscard]] std::optional<DomainEntry> findByInstance(const InstanceId& instance) const;
     [[nodiscard]] std::vector<DomainEntry> all() const;
 
+    /// Deleted domains that can be restored: apart from the others, so that nobody else takes one for a domain.
+    [[nodiscard]] std::vector<DomainEntry> deleted() const;
+    /// all() and deleted(): both stand in their lineage.
+    [[nodiscard]] std::vector<DomainEntry> withDeleted() const;
+    /// Puts it among the deleted ones, whether it was known or not.
+    void setDeleted(DomainEntry entry);
+    /// Back among the others. AlreadyExists when the owner has another domain of its name by now.
+    Status revive(DomainEntry entry);
+    void eraseDeleted(const DomainId& id);
+
     /// WrongState names the domain, its state and what was tried. `reason` is kept when the new state is Failed or
     /// Paused.
     Status apply(const DomainId& id, DomainEvent event, const std::string& reason = {});
@@ -68,8 +78,8 @@ public:
     void setHead(const DomainId& id, const DomainHead& head);
     /// Tells that domains have changed.
     void setDefinition(const DomainId& id, DomainDefinition definition);
-    /// From now on it can only be removed.
-    void markRemoving(const DomainId& id);
+    /// From now on it can only be removed, or deleted.
+    void markRemoving(const DomainId& id, DomainRecord::Phase phase = DomainRecord::Phase::Removing);
     /// With windows it no longer depends on the client that made it.
     void setHasWindows(const DomainId& id, bool hasWindows);
     void setWaitingClient(const DomainId& id, const std::string& busName);
@@ -102,6 +112,7 @@ private:
     mutable std::mutex m_mutex;
     std::condition_variable m_operationEnded;
     std::map<DomainId, DomainEntry> m_entries;
+    std::map<DomainId, DomainEntry> m_deleted;
     std::map<DomainId, std::string> m_operations;
 };
 

@@ -77,6 +77,11 @@ JobId JobService::finished(std::string kind, uid_t owner, JobResult result) {
 }
 
 void JobService::end(const std::shared_ptr<Job>& job, Result<JobResult> result) {
+    if (!result && result.error().code == ErrorCode::NoSpace && m_explainFullDisk) {
+        if (const std::string hint = m_explainFullDisk(job->info.owner); !hint.empty()) {
+            result = fail(ErrorCode::NoSpace, result.error().message + "; " + hint);
+        }
+    }
     {
         const std::lock_guard lock(m_mutex);
         job->endedAt = std::chrono::steady_clock::now();

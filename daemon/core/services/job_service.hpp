@@ -89,6 +89,10 @@ class JobService {
 public:
     JobService(WorkerPool& workers, EventSink& events);
 
+    /// What else is to be said to the owner of a job that failed for want of disk space; may be empty. To be set before
+    /// the first job.
+    void explainFullDisk(std::function<std::string(uid_t)> hint) { m_explainFullDisk = std::move(hint); }
+
     /// Per user but root: jobs that run at once, and ended ones that are remembered.
     static constexpr unsigned kMostRunning = 16;
     static constexpr unsigned kMostRemembered = 64;
@@ -119,6 +123,7 @@ private:
 
     WorkerPool& m_workers;
     EventSink& m_events;
+    std::function<std::string(uid_t)> m_explainFullDisk;
     std::mutex m_mutex; ///< guards m_jobs and every Job in it
     std::map<JobId, std::shared_ptr<Job>> m_jobs;
 };

@@ -122,7 +122,7 @@ Result<StartResult> LifecycleService::launch(const DomainEntry& domain, const st
         return StartResult{id, false, {}};
     }
     const std::string name = "domain \"" + domain.record.name + "\"";
-    if (domain.record.phase == DomainRecord::Phase::Removing) {
+    if (domain.record.phase != DomainRecord::Phase::Present) {
         return fail(ErrorCode::WrongState, name + " is being removed");
     }
     if (!domain.definitionProblem.empty()) {

@@ -76,7 +76,7 @@ Status LineageTable::setHead(const DomainId& domain, const DomainHead& head) {
 Status LineageTable::remove(const std::vector<SnapshotId>& nodes) {
     const Lineage before = all();
     std::vector<std::pair<DomainId, DomainHead>> moved;
-    for (const DomainEntry& entry : m_domains.all()) {
+    for (const DomainEntry& entry : m_domains.withDeleted()) {
         const auto head = headAfter(before, entry.head.node, nodes);
         if (head == entry.head.node) {
             continue;

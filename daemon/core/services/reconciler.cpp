@@ -7,6 +7,7 @@
 #include "core/services/kept_disposables.hpp"
 #include "core/services/lifecycle_service.hpp"
 #include "core/services/lineage_table.hpp"
+#include "core/services/trash_service.hpp"
 #include "core/services/uid_leases.hpp"
 
 #include <algorithm>
@@ -14,14 +15,16 @@
 namespace bulkhead::core {
 
 Reconciler::Reconciler(Ports ports, DomainTable& table, LineageTable& lineage, UidLeases& leases,
-                       InstanceLauncher& launcher, LifecycleService& lifecycle, EmulatorMonitor& monitor)
+                       InstanceLauncher& launcher, LifecycleService& lifecycle, EmulatorMonitor& monitor,
+                       TrashService& trash)
     : m_ports(ports)
     , m_table(table)
     , m_lineage(lineage)
     , m_leases(leases)
     , m_launcher(launcher)
     , m_lifecycle(lifecycle)
-    , m_monitor(monitor) {}
+    , m_monitor(monitor)
+    , m_trash(trash) {}
 
 Result<Reconciler::Report> Reconciler::run() {
     Report report;
@@ -127,12 +130,63 @@ DomainHead Reconciler::headOf(const DomainRecord& record, Report& report) {
     return real;
 }
 
+/// Puts them into the table; `records` gets those that are none.
+void Reconciler::loadDeleted(std::vector<TrashService::Settled>& deleted, const std::vector<DomainDefinition>& present,
+                             const std::vector<HomeOnDisk>& homes, std::vector<DomainRecord>& records, Report& report) {
+    const auto isBack = [&](TrashService::Settled& one) {
+        // It was restored after a copy of the database was made, which is used now: its home's name has a definition,
+        // and that is nobody else's.
+        const auto home = std::find_if(homes.begin(), homes.end(),
+                                       [&](const HomeOnDisk& candidate) { return candidate.id == one.record.id; });
+        if (one.hasDefinition || one.record.phase != DomainRecord::Phase::Deleted || home == homes.end() ||
+            home->owner != one.record.owner) {
+            return false;
+        }
+        const auto isNamed = [&](const auto& other) {
+            return other.owner == one.record.owner && other.name == home->name;
+        };
+        if (std::none_of(present.begin(), present.end(), isNamed) ||
+            std::any_of(records.begin(), records.end(), isNamed)) {
+            return false;
+        }
+        one.record.name = home->name;
+        one.record.phase = DomainRecord::Phase::Present;
+        one.record.deletedAt = 0;
+        ++report.undone;
+        if (auto kept = m_ports.domains.update(one.record); !kept) {
+            report.problems.push_back(kept.error());
+        }
+        records.push_back(one.record);
+        return true;
+    };
+    std::erase_if(deleted, isBack);
+    for (const TrashService::Settled& one : deleted) {
+        DomainEntry entry;
+        entry.record = one.record;
+        entry.definition = {.name = one.record.name, .owner = one.record.owner, .kind = one.record.kind};
+        entry.head = headOf(one.record, report);
+        if (entry.head.node && !m_heads.contains(one.record.id)) {
+            if (auto stands = m_ports.snapshots.setHead(one.record.id, entry.head); !stands) {
+                report.problems.push_back(stands.error());
+            }
+        }
+        m_table.setDeleted(std::move(entry));
+    }
+}
+
 Status Reconciler::loadDomains(Report& report) {
     auto records = m_ports.domains.all();
     if (!records) {
         return fail(records.error());
     }
+    // Before definitions are read: it moves them.
+    auto deleted = m_trash.settle(*records, report.undone, report.problems);
+    if (!deleted) {
+        return fail(deleted.error());
+    }
     auto loaded = m_ports.definitions.loadDomains();
+    const auto homes = m_ports.store.homesOnDisk();
+    loadDeleted(*deleted, loaded.domains, homes.value_or(std::vector<HomeOnDisk>()), *records, report);
     for (const auto& problem : loaded.problems) {
         log::error("a domain definition cannot be used", {{"ERROR", problem.error.message}});
         report.problems.push_back(problem.error);
@@ -187,11 +241,13 @@ Status Reconciler::loadDomains(Report& report) {
             report.problems.push_back(inserted.error());
         }
     }
-    const auto homes = m_ports.store.homesOnDisk();
-    const auto homeOf = [&homes](const DomainDefinition& definition) -> std::optional<DomainId> {
+    const auto homeOf = [&homes, &deleted](const DomainDefinition& definition) -> std::optional<DomainId> {
         // The database was lost or replaced by an old copy: the home's own note says whose it is.
         for (const auto& home : homes ? *homes : std::vector<HomeOnDisk>{}) {
-            if (home.owner == definition.owner && home.name == definition.name) {
+            const bool isDeleted = std::any_of(deleted->begin(), deleted->end(), [&](const TrashService::Settled& one) {
+                return one.record.id == home.id;
+            });
+            if (home.owner == definition.owner && home.name == definition.name && !isDeleted) {
                 return home.id;
             }
         }
@@ -477,8 +533,10 @@ void Reconciler::removeLeftovers(const std::vector<InstanceRecord>& records,
     }
     // Homes hold people's data: one without a record is never removed by itself, only said.
     if (const auto homes = m_ports.store.homesOnDisk(); homes) {
+        const auto known = m_table.withDeleted();
         for (const auto& home : *homes) {
-            if (!m_table.find(home.id)) {
+            if (std::none_of(known.begin(), known.end(),
+                             [&](const DomainEntry& entry) { return entry.record.id == home.id; })) {
                 log::warning("a home disk belongs to no known domain; it is kept", {{"DOMAIN", home.id.text()}});
             }
         }

@@ -9,6 +9,7 @@
 #include "core/ports/repositories.hpp"
 #include "core/ports/snapshot_store.hpp"
 #include "core/services/domain_table.hpp"
+#include "core/services/trash_service.hpp"
 
 #include <map>
 #include <string>
@@ -42,7 +43,7 @@ public:
         Clock& clock;
     };
     Reconciler(Ports ports, DomainTable& table, LineageTable& lineage, UidLeases& leases, InstanceLauncher& launcher,
-               LifecycleService& lifecycle, EmulatorMonitor& monitor);
+               LifecycleService& lifecycle, EmulatorMonitor& monitor, TrashService& trash);
 
     struct Report {
         unsigned adopted = 0;
@@ -59,6 +60,8 @@ public:
 private:
     Status loadLineage(Report& report);
     Status loadDomains(Report& report);
+    void loadDeleted(std::vector<TrashService::Settled>& deleted, const std::vector<DomainDefinition>& present,
+                     const std::vector<HomeOnDisk>& homes, std::vector<DomainRecord>& records, Report& report);
     DomainHead headOf(const DomainRecord& record, Report& report);
     Status settleDisks(const DomainEntry& entry, const InstanceRecord& record, Report& report);
     bool isFrozen(const DiskLayer& home) const;
@@ -82,6 +85,7 @@ private:
     InstanceLauncher& m_launcher;
     LifecycleService& m_lifecycle;
     EmulatorMonitor& m_monitor;
+    TrashService& m_trash;
 };
 
 } // namespace bulkhead::core

@@ -194,7 +194,7 @@ Result<SnapshotTaker::Taken> SnapshotService::takeNow(const DomainId& domain, co
 
 std::vector<SnapshotId> SnapshotService::suspendedIn() const {
     std::vector<SnapshotId> nodes;
-    for (const DomainEntry& entry : m_table.all()) {
+    for (const DomainEntry& entry : m_table.withDeleted()) {
         if (entry.head.isSuspended && entry.head.node) {
             nodes.push_back(*entry.head.node);
         }
@@ -234,7 +234,7 @@ Result<JobId> SnapshotService::remove(const Caller& caller, const SnapshotId& id
 void SnapshotService::prune(const DomainId& domain, const std::optional<SnapshotId>& kept) {
     const std::lock_guard lock(m_removing);
     std::vector<SnapshotId> stay;
-    for (const DomainEntry& entry : m_table.all()) {
+    for (const DomainEntry& entry : m_table.withDeleted()) {
         if (entry.head.node) {
             stay.push_back(*entry.head.node);
         }

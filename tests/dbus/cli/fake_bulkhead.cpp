@@ -232,6 +232,22 @@ QDBusObjectPath FakeManager::StartDisposable(const QVariantMap& options) {
     return m_owner.takeJob({{"domain", QVariant::fromValue(QDBusObjectPath("/org/bulkhead1/domains/disp1"))}});
 }
 
+bulkhead::client::VariantMapList FakeManager::ListDeleted(const QVariantMap& options) {
+    m_owner.lastManagerOptions = options;
+    return m_owner.failed(*this) ? bulkhead::client::VariantMapList() : m_owner.deleted;
+}
+
+QDBusObjectPath FakeManager::RestoreDomain(const QString& which, const QVariantMap& options) {
+    m_owner.lastManagerOptions = options;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : FindDomain(options.value("as", which).toString());
+}
+
+QDBusObjectPath FakeManager::PurgeDomain(const QString& which, const QVariantMap& options) {
+    m_owner.lastManagerOptions = options;
+    m_owner.purged = which;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob();
+}
+
 bulkhead::client::VariantMapList FakeManager::ListSnapshots() {
     return m_owner.failed(*this) ? bulkhead::client::VariantMapList() : m_owner.snapshots;
 }

@@ -116,6 +116,9 @@ public slots:
     QDBusObjectPath FindDomain(const QString& name);
     QDBusObjectPath CreateDomain(const QString& name, const QVariantMap& options);
     QDBusObjectPath StartDisposable(const QVariantMap& options);
+    bulkhead::client::VariantMapList ListDeleted(const QVariantMap& options);
+    QDBusObjectPath RestoreDomain(const QString& which, const QVariantMap& options);
+    QDBusObjectPath PurgeDomain(const QString& which, const QVariantMap& options);
     bulkhead::client::VariantMapList ListSnapshots();
     QVariantMap SetSnapshot(const QString& id, const QVariantMap& changes);
     QDBusObjectPath RemoveSnapshot(const QString& id, const QVariantMap& options);
@@ -177,6 +180,8 @@ public:
     QVariantMap lastCreateOptions;
     bulkhead::client::VariantMapList templates;
     bulkhead::client::VariantMapList snapshots;
+    bulkhead::client::VariantMapList deleted; ///< what can be restored
+    QString purged;
     QString lastSnapshot;            ///< the id of the last call about one
     QVariantMap lastSnapshotOptions; ///< and what was wanted of it
     QVariantMap jobResult;           ///< of BuildTemplate, Doctor, Snapshot, Suspend, Revert and RemoveSnapshot

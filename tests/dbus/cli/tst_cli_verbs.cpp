@@ -69,6 +69,29 @@ private slots:
         QCOMPARE(work.calls, QString("Start Stop Stop Remove "));
     }
 
+    void domain_restore() {
+        m_fake->deleted = {{{"id", "6f1c2a3b-0000-4000-8000-000000000001"},
+                            {"name", "work"},
+                            {"owner", 1000U},
+                            {"deleted-at", qlonglong{1000}},
+                            {"goes-at", qlonglong{604'800'000'000}},
+                            {"size-on-disk", qulonglong{3'145'728}}}};
+        const Ended ended = call("domain ls --deleted");
+        QCOMPARE(ended.code, 0);
+        QVERIFY2(ended.out.contains("work  6f1c2a3b") && ended.out.contains("3 MiB"), ended.out);
+        QCOMPARE(parsed(call("domain ls --deleted --json"))[0]["size_on_disk"].toInteger(), 3'145'728);
+
+        m_fake->addDomain("other");
+        const Ended restored = call("domain restore work --as other");
+        QVERIFY2(restored.out.startsWith("Domain other is back"), restored.out + restored.err);
+        QCOMPARE(m_fake->lastManagerOptions, QVariantMap({{"as", "other"}}));
+        QCOMPARE(call("domain rm gone --now").out, QByteArray("Domain gone is removed for good.\n"));
+        QCOMPARE(m_fake->purged, QString("gone"));
+        FakeDomain& work = m_fake->addDomain("work");
+        QCOMPARE(call("domain rm work --now").out, QByteArray("Domain work is removed.\n"));
+        QCOMPARE(work.lastOptions, QVariantMap({{"now", true}}));
+    }
+
     void domain_set() {
         FakeDomain& work = m_fake->addDomain("work");
         QCOMPARE(call("domain set work label=red tags=a,b").out, QByteArray("Domain work is changed.\n"));

@@ -161,7 +161,8 @@ inline std::vector<std::pair<std::string, RepositoryClause>> repositoryContract(
              std::vector<core::DomainRecord> records;
              for (const auto kind :
                   {core::DomainKind::App, core::DomainKind::Disposable, core::DomainKind::Standalone}) {
-                 for (const auto phase : {Phase::Creating, Phase::Present, Phase::Removing}) {
+                 for (const auto phase : {Phase::Creating, Phase::Present, Phase::Removing, Phase::Deleting,
+                                          Phase::Deleted, Phase::Restoring}) {
                      auto record = sampleDomain("d" + std::to_string(time));
                      record.kind = kind;
                      record.phase = phase;
@@ -179,6 +180,40 @@ inline std::vector<std::pair<std::string, RepositoryClause>> repositoryContract(
              QCOMPARE(domains.insert(sampleDomain("work", 1000)).error().code, ErrorCode::AlreadyExists);
              QVERIFY(domains.insert(sampleDomain("work", 1001)));
              QCOMPARE(domains.all()->size(), std::size_t{2});
+         }},
+        {"a deleted domain has no name to others, and gets it back when it is free",
+         [](Domains& domains, Instances&) {
+             using Phase = core::DomainRecord::Phase;
+             auto old = sampleDomain("work", 1000);
+             QVERIFY(domains.insert(old));
+             old.phase = Phase::Deleting;
+             old.deletedAt = 77;
+             QVERIFY(domains.update(old));
+             QCOMPARE(domains.insert(sampleDomain("work", 1000)).error().code, ErrorCode::AlreadyExists);
+             old.phase = Phase::Deleted;
+             QVERIFY(domains.update(old));
+             QVERIFY(domains.all()->front() == old);
+             auto lost = sampleDomain("work", 1000);
+             lost.phase = Phase::Deleted;
+             lost.deletedAt = 78;
+             QVERIFY(domains.insert(lost));
+             const auto young = sampleDomain("work", 1000);
+             QVERIFY(domains.insert(young));
+             lost.phase = Phase::Removing;
+             QVERIFY(domains.update(lost));
+             auto back = old;
+             back.phase = Phase::Restoring;
+             QCOMPARE(domains.update(back).error().code, ErrorCode::AlreadyExists);
+             back.name = "other";
+             QVERIFY(domains.update(back));
+             QCOMPARE(domains.insert(sampleDomain("other", 1000)).error().code, ErrorCode::AlreadyExists);
+             back.phase = Phase::Present;
+             back.deletedAt = 0;
+             QVERIFY(domains.update(back));
+             const auto all = domains.all().value();
+             QVERIFY(std::find(all.begin(), all.end(), back) != all.end());
+             QVERIFY(std::find(all.begin(), all.end(), lost) != all.end());
+             QCOMPARE(domains.update(sampleDomain("nobody")).error().code, ErrorCode::NotFound);
          }},
         {"an id is taken once",
          [](Domains& domains, Instances&) {

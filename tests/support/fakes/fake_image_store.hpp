@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/ports/deleted_domains.hpp"
 #include "core/ports/image_store.hpp"
 #include "core/ports/snapshot_store.hpp"
 
@@ -221,6 +222,7 @@ public:
 
 private:
     friend class FakeSnapshotStore; // which changes the same disks
+    friend class FakeKeptHomes;
 
     static core::Disk above(const std::filesystem::path& top, core::Disk base, const std::filesystem::path& plain) {
         if (base.layers.empty()) {
@@ -242,6 +244,29 @@ private:
     }
 
     std::mutex m_mutex;
+};
+
+class FakeKeptHomes final : public core::KeptHomes {
+public:
+    explicit FakeKeptHomes(FakeInstanceStore& store)
+        : m_store(store) {}
+    Bytes size = 3 * kMiB; ///< of each
+
+    Status rename(const DomainId& id, uid_t owner, const std::string& name) override {
+        const std::lock_guard lock(m_store.m_mutex);
+        if (const auto home = m_store.homes.find(id); home != m_store.homes.end()) {
+            home->second.domainOwner = owner;
+            home->second.domainName = name;
+        }
+        return {};
+    }
+    Result<Bytes> sizeOnDisk(const DomainId& id) override {
+        const std::lock_guard lock(m_store.m_mutex);
+        return m_store.homes.contains(id) ? size : Bytes{0};
+    }
+
+private:
+    FakeInstanceStore& m_store;
 };
 
 } // namespace bulkhead::tests

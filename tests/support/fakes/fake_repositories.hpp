@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/ports/deleted_domains.hpp"
 #include "core/ports/repositories.hpp"
 
 #include <algorithm>
@@ -32,15 +33,23 @@ public:
         if (m_database.failWrites) {
             return fail(*m_database.failWrites);
         }
-        const bool isTaken = std::any_of(m_database.domains.begin(), m_database.domains.end(), [&](const auto& entry) {
-            return entry.first == record.id || (entry.second.owner == record.owner && entry.second.name == record.name);
-        });
-        if (isTaken) {
+        if (m_database.domains.contains(record.id) || isNameTaken(record)) {
             return fail(ErrorCode::AlreadyExists,
                         "there is a domain \"" + record.name + "\" already; choose another name");
         }
         m_database.domains.emplace(record.id, record);
         return {};
+    }
+    Status update(const core::DomainRecord& record) override {
+        if (const std::lock_guard lock(m_database.mutex); isNameTaken(record)) {
+            return fail(ErrorCode::AlreadyExists,
+                        "there is a domain \"" + record.name + "\" already; choose another name");
+        }
+        return change(record.id, [&](core::DomainRecord& known) {
+            known.name = record.name;
+            known.phase = record.phase;
+            known.deletedAt = record.deletedAt;
+        });
     }
     Status setPhase(const DomainId& id, core::DomainRecord::Phase phase) override {
         return change(id, [&](core::DomainRecord& record) { record.phase = phase; });
@@ -74,6 +83,14 @@ public:
     }
 
 private:
+    [[nodiscard]] bool isNameTaken(const core::DomainRecord& record) const {
+        return !record.isInTrash() &&
+               std::any_of(m_database.domains.begin(), m_database.domains.end(), [&](const auto& entry) {
+                   const core::DomainRecord& other = entry.second;
+                   return other.id != record.id && !other.isInTrash() && other.owner == record.owner &&
+                          other.name == record.name;
+               });
+    }
     template <class Change> Status change(const DomainId& id, Change&& act) {
         const std::lock_guard lock(m_database.mutex);
         if (m_database.failWrites) {
@@ -281,12 +298,73 @@ public:
     }
 
 private:
+    friend class FakeDeletedDefinitions; // which moves them
     void erase(const core::DomainDefinition& definition) {
         std::erase_if(domains, [&](const auto& other) {
             return other.owner == definition.owner && other.name == definition.name && !other.isManaged;
         });
     }
     std::mutex m_mutex;
+};
+
+/// Definitions in memory that were set aside.
+class FakeDeletedDefinitions final : public core::DeletedDefinitions {
+public:
+    explicit FakeDeletedDefinitions(FakeDefinitionStore& store)
+        : m_store(store) {}
+    struct Aside {
+        core::SetAsideDefinition what;
+        core::DomainDefinition definition;
+    };
+    std::map<DomainId, Aside> aside;
+
+    Status setAside(const core::SetAsideDefinition& what) override {
+        const std::lock_guard lock(m_store.m_mutex);
+        const auto found = find(what.owner, what.name);
+        if (aside.contains(what.id) || found == m_store.domains.end()) {
+            return {};
+        }
+        aside[what.id] = {what, *found};
+        m_store.domains.erase(found);
+        return {};
+    }
+    Status bringBack(const DomainId& id, uid_t owner, const std::string& name) override {
+        const std::lock_guard lock(m_store.m_mutex);
+        const auto found = aside.find(id);
+        if (found == aside.end()) {
+            return {};
+        }
+        if (find(owner, name) != m_store.domains.end()) {
+            return fail(ErrorCode::AlreadyExists, "there is a definition of that name already");
+        }
+        core::DomainDefinition definition = found->second.definition;
+        definition.name = name;
+        definition.file = "/fake/" + std::to_string(owner) + "/" + name + ".toml";
+        m_store.domains.push_back(definition);
+        aside.erase(found);
+        return {};
+    }
+    Status remove(const DomainId& id, uid_t) override {
+        const std::lock_guard lock(m_store.m_mutex);
+        aside.erase(id);
+        return {};
+    }
+    Result<std::vector<core::SetAsideDefinition>> all() override {
+        const std::lock_guard lock(m_store.m_mutex);
+        std::vector<core::SetAsideDefinition> found;
+        for (const auto& [id, entry] : aside) {
+            found.push_back(entry.what);
+        }
+        return found;
+    }
+
+private:
+    std::vector<core::DomainDefinition>::iterator find(uid_t owner, const std::string& name) {
+        return std::find_if(m_store.domains.begin(), m_store.domains.end(), [&](const auto& known) {
+            return known.owner == owner && known.name == name && !known.isManaged;
+        });
+    }
+    FakeDefinitionStore& m_store;
 };
 
 } // namespace bulkhead::tests

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/ports/deleted_domains.hpp"
 #include "core/ports/guest_links.hpp"
 #include "core/ports/hypervisor.hpp"
 #include "core/ports/image_store.hpp"
@@ -193,6 +194,9 @@ public:
     Status insert(const core::DomainRecord& record) override {
         return m_gate.pass("DomainRepository::insert", [&] { return m_inner.insert(record); });
     }
+    Status update(const core::DomainRecord& record) override {
+        return m_gate.pass("DomainRepository::update", [&] { return m_inner.update(record); });
+    }
     Status setPhase(const DomainId& id, core::DomainRecord::Phase phase) override {
         return m_gate.pass("DomainRepository::setPhase", [&] { return m_inner.setPhase(id, phase); });
     }
@@ -351,6 +355,46 @@ public:
 
 private:
     core::DefinitionStore& m_inner;
+    CallGate& m_gate;
+};
+
+class GatedDeletedDefinitions final : public core::DeletedDefinitions {
+public:
+    GatedDeletedDefinitions(core::DeletedDefinitions& inner, CallGate& gate)
+        : m_inner(inner)
+        , m_gate(gate) {}
+    Status setAside(const core::SetAsideDefinition& what) override {
+        return m_gate.pass("DeletedDefinitions::setAside", [&] { return m_inner.setAside(what); });
+    }
+    Status bringBack(const DomainId& id, uid_t owner, const std::string& name) override {
+        return m_gate.pass("DeletedDefinitions::bringBack", [&] { return m_inner.bringBack(id, owner, name); });
+    }
+    Status remove(const DomainId& id, uid_t owner) override {
+        return m_gate.pass("DeletedDefinitions::remove", [&] { return m_inner.remove(id, owner); });
+    }
+    Result<std::vector<core::SetAsideDefinition>> all() override {
+        return m_gate.pass("DeletedDefinitions::all", [&] { return m_inner.all(); });
+    }
+
+private:
+    core::DeletedDefinitions& m_inner;
+    CallGate& m_gate;
+};
+
+class GatedKeptHomes final : public core::KeptHomes {
+public:
+    GatedKeptHomes(core::KeptHomes& inner, CallGate& gate)
+        : m_inner(inner)
+        , m_gate(gate) {}
+    Status rename(const DomainId& id, uid_t owner, const std::string& name) override {
+        return m_gate.pass("KeptHomes::rename", [&] { return m_inner.rename(id, owner, name); });
+    }
+    Result<Bytes> sizeOnDisk(const DomainId& id) override {
+        return m_gate.pass("KeptHomes::sizeOnDisk", [&] { return m_inner.sizeOnDisk(id); });
+    }
+
+private:
+    core::KeptHomes& m_inner;
     CallGate& m_gate;
 };
 

@@ -15,6 +15,7 @@
 #include "core/services/snapshot_taker.hpp"
 #include "core/services/space_guard.hpp"
 #include "core/services/template_service.hpp"
+#include "core/services/trash_service.hpp"
 #include "core/services/uid_leases.hpp"
 #include "core/services/warm_image_service.hpp"
 #include "core/services/worker_pool.hpp"
@@ -39,8 +40,12 @@ struct Outside {
     FakeInstanceRepository instances{database};
     FakeSnapshotRepository snapshotRecords{database};
     FakeDefinitionStore definitions;
+    FakeDeletedDefinitions setAside{definitions};
     FakeTemplateStore templates;
     FakeInstanceStore store;
+    FakeKeptHomes homes{store};
+    /// For how long daemons keep deleted domains.
+    std::chrono::seconds keepDeleted{0};
     FakeSnapshotStore snapshots{store};
     FakeHypervisor hypervisor;
     FakeGuestLinks links;
@@ -68,9 +73,11 @@ struct Outside {
         GatedGuestLinks links;
         GatedMachines machines;
         GatedMemoryCapturer memoryCapturer;
-    } gated{{domains, gate},  {instances, gate},     {snapshotRecords, gate}, {definitions, gate},
-            {store, gate},    {snapshots, gate},     {hypervisor, gate},      {links, gate},
-            {machines, gate}, {memoryCapturer, gate}};
+        GatedDeletedDefinitions setAside;
+        GatedKeptHomes homes;
+    } gated{{domains, gate},  {instances, gate},      {snapshotRecords, gate}, {definitions, gate},
+            {store, gate},    {snapshots, gate},      {hypervisor, gate},      {links, gate},
+            {machines, gate}, {memoryCapturer, gate}, {setAside, gate},        {homes, gate}};
 
     Outside() {
         core::TemplateDefinition minimal;
@@ -162,12 +169,18 @@ struct Daemon {
                                       .retry = std::chrono::milliseconds(20),
                                       .lookAgain = std::chrono::milliseconds(5),
                                       .busy = std::chrono::milliseconds(20)}};
+    core::TrashService trash{{outside.gated.domains, outside.gated.definitions, outside.gated.setAside,
+                              outside.gated.store, outside.gated.homes, outside.clock},
+                             table,
+                             jobs,
+                             outside.keepDeleted};
     core::DomainService domains{{outside.gated.domains, outside.gated.definitions, outside.gated.store,
                                  outside.gated.links, outside.gated.snapshots, outside.gated.snapshotRecords,
                                  outside.clock},
                                 table,
                                 templates,
                                 lifecycle,
+                                trash,
                                 jobs};
     core::SnapshotTaker taker{{outside.gated.hypervisor, outside.gated.machines, outside.gated.memoryCapturer,
                                outside.gated.snapshots, outside.gated.links, outside.clock},
@@ -186,7 +199,8 @@ struct Daemon {
                                 leases,
                                 launcher,
                                 lifecycle,
-                                monitor};
+                                monitor,
+                                trash};
 
     core::JobInfo wait(const JobId& id) {
         const core::Caller root{0, {}};

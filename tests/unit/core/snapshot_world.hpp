@@ -106,7 +106,9 @@ public:
     }
     void suspend(const DomainId& id) { done(daemon->snapshots.suspend(kAlice, id)); }
     void remove(const SnapshotId& id, bool isCascade = false) { done(daemon->snapshots.remove(kAlice, id, isCascade)); }
-    void removeDomain(const DomainId& id) { done(daemon->domains.remove(kAlice, id, true)); }
+    void removeDomain(const DomainId& id) {
+        done(daemon->domains.remove(kAlice, id, {.force = true, .forGood = true}));
+    }
 
     // ---- guests -----------------------------------------------------------------------------------------------------
 
@@ -173,6 +175,11 @@ private:
     }
     void say(const std::string& problem) { m_problems.append(QString::fromStdString(problem)); }
 
+    /// Also among the deleted ones.
+    [[nodiscard]] bool isKnown(const DomainId& id) const {
+        const auto known = daemon->table.withDeleted();
+        return std::any_of(known.begin(), known.end(), [&](const auto& entry) { return entry.record.id == id; });
+    }
     void checkRecords() {
         for (const auto& record : got(outside.snapshotRecords.all())) {
             const std::string name = "snapshot " + core::shortId(record.id);
@@ -203,12 +210,15 @@ private:
             }
         }
         for (const auto& home : got(outside.store.homesOnDisk())) {
-            if (!daemon->table.find(home.id)) {
+            if (!isKnown(home.id)) {
                 say("a home without a domain");
             }
         }
         for (const auto& record : got(outside.domains.all())) {
-            if (record.phase != core::DomainRecord::Phase::Present || !daemon->table.find(record.id)) {
+            const auto settled =
+                record.isInTrash() ? core::DomainRecord::Phase::Deleted : core::DomainRecord::Phase::Present;
+            if (record.phase != settled || daemon->table.find(record.id).has_value() == record.isInTrash() ||
+                !isKnown(record.id)) {
                 say("domain " + record.name + " is between being and not being");
             }
         }

@@ -153,7 +153,7 @@ private slots:
         QCOMPARE(daemon.domains.findByName(kMallory, "work").error().code, ErrorCode::NotFound);
         QCOMPARE(daemon.domains.exec(kMallory, id, {.argv = {"id"}}).error().code, ErrorCode::NotFound);
         QCOMPARE(daemon.domains.status(kMallory, id).error().code, ErrorCode::NotFound);
-        QCOMPARE(daemon.domains.remove(kMallory, id, true).error().code, ErrorCode::NotFound);
+        QCOMPARE(daemon.domains.remove(kMallory, id, {.force = true}).error().code, ErrorCode::NotFound);
         QCOMPARE(daemon.lifecycle.start(kMallory, id).error().code, ErrorCode::NotFound);
         QCOMPARE(daemon.lifecycle.stop(kMallory, id, {}).error().code, ErrorCode::NotFound);
         QVERIFY(daemon.domains.list(kMallory, false)->empty());
@@ -416,7 +416,7 @@ private slots:
         const auto id = makeDomain(daemon);
         startDomain(daemon, id);
         world.hypervisor.setReachable(false);
-        const auto failed = daemon.wait(daemon.domains.remove(kAlice, id, true).value());
+        const auto failed = daemon.wait(daemon.domains.remove(kAlice, id, {.force = true}).value());
         QCOMPARE(failed.state, JobState::Failed);
         world.hypervisor.setReachable(true);
         QTRY_COMPARE(stateOf(daemon, id), DomainState::Stopped);
@@ -432,11 +432,11 @@ private slots:
         Daemon daemon(world);
         const auto id = makeDomain(daemon);
         world.store.failRemove = Error{ErrorCode::HostFailure, "input/output error"};
-        QCOMPARE(daemon.wait(daemon.domains.remove(kAlice, id, false).value()).state, JobState::Failed);
+        QCOMPARE(daemon.wait(daemon.domains.remove(kAlice, id, {}).value()).state, JobState::Failed);
         const auto start = daemon.wait(daemon.lifecycle.start(kAlice, id).value());
         QCOMPARE(start.error->code, ErrorCode::WrongState);
         world.store.failRemove.reset();
-        QCOMPARE(daemon.wait(daemon.domains.remove(kAlice, id, false).value()).state, JobState::Succeeded);
+        QCOMPARE(daemon.wait(daemon.domains.remove(kAlice, id, {}).value()).state, JobState::Succeeded);
         QVERIFY(world.store.homes.empty());
     }
 

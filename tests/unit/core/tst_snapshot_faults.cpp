@@ -140,7 +140,7 @@ const std::map<std::string, Verb>& verbs() {
           .removes = [](Scene& s) { return withDescendants(s.world.daemon->lineage.all(), s.second); }}},
         {"remove the domain",
          {.prepare = nothing,
-          .run = [](Scene& s) { return s.world.daemon->domains.remove(kAlice, s.work, true); },
+          .run = [](Scene& s) { return s.world.daemon->domains.remove(kAlice, s.work, {.force = true}); },
           .states = {State::Running, State::Stopped},
           .removes = {},
           .isRemoval = true}},
