@@ -6,10 +6,13 @@
 #include "cli/output/json.hpp"
 #include "cli/output/report.hpp"
 #include "client/domain.hpp"
+#include "client/snapshots.hpp"
 #include "client/terminal_text.hpp"
 #include "menu/folder.hpp"
 
 #include <QDateTime>
+
+#include <algorithm>
 
 namespace bulkhead::cli {
 namespace {
@@ -240,6 +243,25 @@ int purgeDomain(const DomainRemoveArguments& arguments, Session& session) {
                                    : "Domain " + name + " is removed for good.\n");
 }
 
+/// What is gone for good must be what was meant: there is such a domain, and a removed one that has its name.
+std::optional<std::string> hasNamesake(const std::string& name, Session& session) {
+    const auto deleted = session.await<QList<client::DeletedInfo>>(
+        [&](auto done) { session.manager().listDeleted(false, std::move(done)); });
+    if (!deleted) {
+        return std::nullopt;
+    }
+    const auto found = std::find_if(deleted->begin(), deleted->end(), [&](const client::DeletedInfo& domain) {
+        return domain.name.toStdString() == name;
+    });
+    if (found == deleted->end()) {
+        return std::nullopt;
+    }
+    const std::string id = client::terminalSafe(client::shortId(found->id));
+    return "there is a domain of that name, and a removed one. To remove the removed one for good: bulkhead domain rm "
+           "--now " +
+           id + "; afterwards --now means the other";
+}
+
 } // namespace
 
 int removeDomain(const DomainRemoveArguments& arguments, Session& session) {
@@ -248,11 +270,21 @@ int removeDomain(const DomainRemoveArguments& arguments, Session& session) {
         if (!domain && domain.error().code == client::code::kNotFound) {
             return purgeDomain(arguments, session);
         }
+        if (const auto doubt = hasNamesake(arguments.name, session)) {
+            return report(arguments.name, {client::code::kInvalidArgument, *doubt}, arguments.json);
+        }
     }
     const int status = changeDomain(session, arguments.name, arguments.json, "Removing", "removed",
                                     [&](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
                                         domain.remove(arguments.force, arguments.isForGood, std::move(done));
                                     });
+    if (status == exit_code::kDone && !arguments.json && !arguments.isForGood) {
+        const auto deleted = session.await<QList<client::DeletedInfo>>(
+            [&](auto done) { session.manager().listDeleted(false, std::move(done)); });
+        if (deleted) {
+            printOut(restorableText(*deleted, client::terminalSafe(arguments.name)));
+        }
+    }
     if (status != exit_code::kDone || !menu::isExportableDomain(arguments.name)) {
         return status;
     }

@@ -199,7 +199,7 @@ private slots:
         const auto forked = cli(shell({"run", "--from", node, "--disk"}, "cat ~/file; pgrep -f '[o]s.path' || true"));
         COMPARE_STATUS(forked, 0);
         QCOMPARE(forked.output, QByteArray("before\n"));
-        COMPARE_STATUS(cli({"domain", "rm", "one", "--force"}), 0);
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "one", "--force"}), 0);
         QTRY_VERIFY_WITH_TIMEOUT(disposables().isEmpty(), kPatienceMs);
         COMPARE_STATUS(cli({"snapshot", "rm", node}), 0);
         VERIFY_NO_TRACES();

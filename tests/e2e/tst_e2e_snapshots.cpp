@@ -272,8 +272,31 @@ private slots:
         COMPARE_STATUS(cli({"domain", "stop", "one"}), 0);
     }
 
+    /// With its home and its place in its lineage, also over a daemon that was killed; a domain that got its name
+    /// meanwhile has nothing of it.
+    void removedDomain_comesBack() {
+        COMPARE_STATUS(cli({"run", "--domain", "one", "--", "sh", "-c", "echo kept > ~/file"}), 0);
+        const auto removed = cli({"domain", "rm", "one", "--force"});
+        COMPARE_STATUS(removed, 0);
+        QVERIFY2(removed.output.contains("bulkhead domain restore one"), removed.text().constData());
+        COMPARE_STATUS(cli({"domain", "show", "one"}), 4);
+        COMPARE_STATUS(run({"ph-daemon", "kill"}), 0);
+        COMPARE_STATUS(run({"ph-daemon", "start"}), 0);
+        COMPARE_STATUS(cli({"domain", "show", "one"}), 4);
+        COMPARE_STATUS(cli({"domain", "create", "one"}), 0);
+        QCOMPARE(inDomain("one", "ls ~"), QByteArray());
+        const auto refused = cli({"domain", "restore", "one"});
+        COMPARE_STATUS(refused, 1);
+        QVERIFY2(refused.error.contains("--as"), refused.text().constData());
+        COMPARE_STATUS(cli({"domain", "restore", "one", "--as", "back"}), 0);
+        QCOMPARE(inDomain("back", "cat ~/file"), QByteArray("kept"));
+        COMPARE_STATUS(cli({"snapshot", "revert", "back", "first", "--no-keep"}), 0);
+        QCOMPARE(inDomain("back", "cat ~/file"), QByteArray("before"));
+        QVERIFY(numberOf(askCounter("back")) > 0);
+    }
+
     void removed_withAllFiles() {
-        for (const char* domain : {"one", "two", "three"}) {
+        for (const char* domain : {"one", "back", "two", "three"}) {
             COMPARE_STATUS(cli({"domain", "rm", "--now", domain, "--force"}), 0);
         }
         VERIFY_NO_TRACES();

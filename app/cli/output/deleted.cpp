@@ -49,6 +49,17 @@ std::string deletedTable(const QList<client::DeletedInfo>& domains, std::int64_t
     return tableText(header, rows);
 }
 
+std::string restorableText(const QList<client::DeletedInfo>& domains, const std::string& name) {
+    const auto found = std::find_if(domains.begin(), domains.end(), [&](const client::DeletedInfo& domain) {
+        return domain.name.toStdString() == name; // the last one first
+    });
+    if (found == domains.end()) {
+        return {};
+    }
+    return "For " + leftText(found->goesAt - found->deletedAt) + " it can be brought back: bulkhead domain restore " +
+           name + "\n";
+}
+
 Json jsonOf(const QList<client::DeletedInfo>& domains) {
     Json array = Json::array();
     for (const auto& domain : domains) {

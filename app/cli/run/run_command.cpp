@@ -45,20 +45,19 @@ Outcome<QString> snapshotOf(Session& session, const RunArguments& arguments) {
     if (arguments.from.empty()) {
         return QString();
     }
-    if (!client::looksLikeSnapshotId(qt(arguments.from))) {
-        const std::string word = client::terminalSafe(arguments.from);
-        return client::failed(client::code::kInvalidArgument,
-                              "--from: '" + word +
-                                  "' is not the id of a snapshot (bulkhead snapshot ls); of a domain as it is now take "
-                                  "one first: bulkhead snapshot create " +
-                                  word);
-    }
     const auto snapshots = session.await<QList<client::SnapshotInfo>>(
         [&](auto done) { session.manager().listSnapshots(std::move(done)); });
     if (!snapshots) {
         return pass(snapshots.error());
     }
     auto found = client::findSnapshot(*snapshots, qt(arguments.from));
+    if (!found && !client::looksLikeSnapshotId(qt(arguments.from))) {
+        const std::string word = client::terminalSafe(arguments.from);
+        return client::failed(found.error().code, "--from: " + found.error().message +
+                                                      " (bulkhead snapshot ls); of a domain as it is now take one "
+                                                      "first: bulkhead snapshot create " +
+                                                      word);
+    }
     if (!found) {
         return client::failed(found.error().code, "--from: " + found.error().message);
     }

@@ -283,14 +283,16 @@ void DomainPage::askRemove() {
         return;
     }
     const QString name = shown(row->info.name, 64);
-    QString effect = row->info.kind == QLatin1String("disposable")
-                         ? tr("Everything in it is lost.")
-                         : tr("Its home and its definition are deleted. This cannot be undone.");
+    QString effect =
+        row->info.kind == QLatin1String("disposable")
+            ? tr("Everything in it is lost.")
+            : tr("For a time (7 days, unless the administrator says otherwise) it can be brought back with "
+                 "its home: bulkhead domain restore %1")
+                  .arg(name);
     if (!is(row->info, "stopped") && !is(row->info, "failed") && !isSuspended(row->info)) {
         effect.prepend(tr("It is powered off first; its programs get no chance to save. "));
     }
-    auto* dialog =
-        new ConfirmDialog(tr("Remove %1?").arg(name), effect, tr("Delete %1 and its files").arg(name), window());
+    auto* dialog = new ConfirmDialog(tr("Remove %1?").arg(name), effect, tr("Remove %1").arg(name), window());
     connect(dialog, &QDialog::accepted, this, [this, path = m_path] { m_desk.verbs.remove(path); });
     dialog->open();
 }

@@ -347,7 +347,10 @@ Result<JobId> DomainService::remove(const Caller& caller, const DomainId& id, co
             return deleted.map([] { return JobResult(std::monostate{}); });
         }
         // From here on it is finished: by us, by the next try, or by the reconciler.
-        if (auto marked = m_ports.domains.setPhase(id, DomainRecord::Phase::Removing); !marked) {
+        DomainRecord going = domain->record;
+        going.phase = DomainRecord::Phase::Removing;
+        going.deletedAt = 0; // also where an earlier removal was to keep it
+        if (auto marked = m_ports.domains.update(going); !marked) {
             return fail(marked.error());
         }
         m_table.markRemoving(id);

@@ -94,15 +94,25 @@ std::vector<DomainEntry> DomainTable::deleted() const {
 }
 
 std::vector<DomainEntry> DomainTable::withDeleted() const {
-    auto entries = all();
-    const auto others = deleted();
-    entries.insert(entries.end(), others.begin(), others.end());
+    const std::lock_guard lock(m_mutex); // one that changes sides meanwhile must not be missed
+    std::vector<DomainEntry> entries;
+    for (const auto* domains : {&m_entries, &m_deleted}) {
+        for (const auto& [id, entry] : *domains) {
+            entries.push_back(entry);
+        }
+    }
     return entries;
 }
 
 void DomainTable::setDeleted(DomainEntry entry) {
     {
         const std::lock_guard lock(m_mutex);
+        // Snapshots may have been removed since it was looked at.
+        if (const auto alive = m_entries.find(entry.record.id); alive != m_entries.end()) {
+            entry.head = alive->second.head;
+        } else if (const auto known = m_deleted.find(entry.record.id); known != m_deleted.end()) {
+            entry.head = known->second.head;
+        }
         m_entries.erase(entry.record.id);
         m_deleted.insert_or_assign(entry.record.id, std::move(entry));
     }
@@ -113,6 +123,14 @@ Status DomainTable::revive(DomainEntry entry) {
     const DomainId id = entry.record.id;
     auto inserted = insert(std::move(entry));
     if (inserted) {
+        {
+            const std::lock_guard lock(m_mutex);
+            const auto deleted = m_deleted.find(id);
+            const auto alive = m_entries.find(id);
+            if (deleted != m_deleted.end() && alive != m_entries.end()) {
+                alive->second.head = deleted->second.head;
+            }
+        }
         eraseDeleted(id);
     }
     return inserted;

@@ -48,7 +48,8 @@ Result<InstanceLauncher::Plan> InstanceLauncher::plan(const DomainDefinition& de
                     "template \"" + info->definition.name + "\" has no size \"" + sizeName + "\"; there are: " + names);
     }
     auto memory = m_ports.memory.memory();
-    if (size->second.memory > memory.available && m_shells != nullptr && m_shells->giveMemoryBack()) {
+    if (size->second.memory > memory.available && size->second.memory <= memory.total && m_shells != nullptr &&
+        m_shells->giveMemoryBack()) {
         memory = m_ports.memory.memory();
     }
     if (size->second.memory > memory.available) {
@@ -152,6 +153,13 @@ Result<InstanceLauncher::Plan> InstanceLauncher::planFor(const DomainEntry& doma
                                  : ensureHome(domain, planned->files.homeSize);
     if (!ready) {
         return fail(ready.error().in("home disk of domain \"" + domain.record.name + "\""));
+    }
+    // A home that came from a snapshot may be smaller than the domain's is by now. Memory goes on with what it knows.
+    if (!wish.node || !wish.node->memory) {
+        const auto grown = m_ports.store.growHome(domain.record.id, planned->files.homeSize);
+        if (!grown && grown.error().code != ErrorCode::InvalidArgument) { // it is larger
+            return fail(grown.error().in("home disk of domain \"" + domain.record.name + "\""));
+        }
     }
     return planned;
 }

@@ -349,18 +349,22 @@ void LifecycleService::rememberFailure(const DomainId& id, const std::string& re
 }
 
 void LifecycleService::removeDisposable(const DomainId& id, const std::string& why) {
+    beginRemoval(id, why, false);
+}
+
+void LifecycleService::beginRemoval(const DomainId& id, const std::string& why, bool unlessItLives) {
     {
         const std::lock_guard lock(m_mutex);
         if (!m_removals.insert(id).second) {
             return;
         }
     }
-    m_cleanUps.post([this, id, why] { tryToRemove(id, why); });
+    m_cleanUps.post([this, id, why, unlessItLives] { tryToRemove(id, why, unlessItLives); });
 }
 
-void LifecycleService::tryToRemove(const DomainId& id, const std::string& why) {
+void LifecycleService::tryToRemove(const DomainId& id, const std::string& why, bool unlessItLives) {
     const auto again = [&](std::chrono::milliseconds delay) {
-        m_cleanUps.postAfter(delay, [this, id, why] { tryToRemove(id, why); });
+        m_cleanUps.postAfter(delay, [this, id, why, unlessItLives] { tryToRemove(id, why, unlessItLives); });
     };
     const auto done = [&] {
         const std::lock_guard lock(m_mutex);
@@ -373,6 +377,13 @@ void LifecycleService::tryToRemove(const DomainId& id, const std::string& why) {
     }
     const auto entry = m_table.find(id);
     if (!entry) {
+        return done();
+    }
+    if (unlessItLives && outlivesEmulator(*entry, m_lineage)) {
+        if (entry->instance) {
+            m_cleanUps.post(
+                [this, instance = entry->instance->id, why] { failRunning(instance, DomainEvent::EmulatorGone, why); });
+        }
         return done();
     }
     m_table.markRemoving(id);
@@ -447,8 +458,10 @@ void LifecycleService::failRunning(const InstanceId& instance, DomainEvent event
         return;
     }
     const DomainId id = found->record.id;
-    if (found->record.kind == DomainKind::Disposable && !outlivesEmulator(*found, m_lineage)) {
-        removeDisposable(id, reason);
+    const bool isGone = found->record.kind == DomainKind::Disposable && !outlivesEmulator(*found, m_lineage);
+    // A start may go on without that emulator; it is asked for again.
+    if (isGone && found->state != DomainState::Starting) {
+        beginRemoval(id, reason, true);
         return;
     }
     const auto operation = m_table.beginOperation(id, "clean-up");
@@ -460,6 +473,10 @@ void LifecycleService::failRunning(const InstanceId& instance, DomainEvent event
     const auto entry = m_table.find(id);
     // An operation that was under way (a stop, a failed start) has dealt with it.
     if (!entry || !entry->instance || entry->instance->id != instance) {
+        return;
+    }
+    if (entry->record.kind == DomainKind::Disposable && !outlivesEmulator(*entry, m_lineage)) {
+        beginRemoval(id, reason, true);
         return;
     }
     if (entry->state == DomainState::Running || entry->state == DomainState::Paused) {

@@ -116,7 +116,9 @@ private:
     void afterFailedStart(const DomainId& id, const Error& error);
     void cancelStart(const DomainId& id);
 
-    void tryToRemove(const DomainId& id, const std::string& why);
+    /// `unlessItLives`: a kept one whose suspension was finished meanwhile stays.
+    void tryToRemove(const DomainId& id, const std::string& why, bool unlessItLives);
+    void beginRemoval(const DomainId& id, const std::string& why, bool unlessItLives);
     void tryToCleanUp(const DomainId& id);
     void goBack(const DomainEntry& entry);
     void failRunning(const InstanceId& instance, DomainEvent event, const std::string& reason);

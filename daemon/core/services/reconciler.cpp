@@ -61,6 +61,10 @@ Result<Reconciler::Report> Reconciler::run() {
     settleSnapshots(report);
     finishRemovals(report);
     removeLeftovers(*instances, *observed, report);
+    // Last: it may begin snapshots of its own.
+    for (const DomainEntry& entry : m_unused) {
+        m_lifecycle.endUse(entry, "what ran in it ended while the daemon was not running");
+    }
     return report;
 }
 
@@ -103,6 +107,11 @@ Status Reconciler::loadLineage(Report& report) {
         }
         if (auto said = m_ports.snapshotStore.update(*known); !said) {
             report.problems.push_back(said.error());
+        }
+    }
+    for (const SnapshotRecord& record : *records) {
+        if (record.phase == SnapshotRecord::Phase::Creating) {
+            m_unfinished.push_back(record.id);
         }
     }
     m_lineage.load(std::move(*records));
@@ -393,12 +402,9 @@ bool Reconciler::isFrozen(const DiskLayer& home) const {
 
 /// Snapshots that were not finished were not reported either.
 void Reconciler::settleSnapshots(Report& report) {
-    for (const SnapshotRecord& record : m_lineage.all()) {
-        if (record.phase != SnapshotRecord::Phase::Creating) {
-            continue;
-        }
+    for (const SnapshotId& id : m_unfinished) {
         ++report.undone;
-        if (auto abandoned = m_lineage.abandon(record.id); !abandoned) {
+        if (auto abandoned = m_lineage.abandon(id); !abandoned) {
             report.problems.push_back(abandoned.error());
         }
     }
@@ -475,7 +481,7 @@ void Reconciler::adopt(const DomainEntry& entry, const InstanceRecord& record, c
     // One that was resumed may have been left running on purpose.
     if (entry.record.kind == DomainKind::Disposable && guest->programs == 0 && !guest->hasWindows &&
         !outlivesEmulator(entry, m_lineage)) {
-        m_lifecycle.endUse(entry, "what ran in it ended while the daemon was not running");
+        m_unused.push_back(entry);
     }
 }
 
@@ -497,6 +503,7 @@ void Reconciler::finishRemovals(Report& report) {
                                      const bool hasFile = !entry.definition.file.empty() && !entry.definition.isManaged;
                                      return hasFile ? m_ports.definitions.removeDefinition(entry.definition) : Status{};
                                  })
+                                 .and_then([&] { return m_trash.forget(record); })
                                  .and_then([&] { return m_ports.store.removeHome(record.id); })
                                  .and_then([&] { return m_ports.domains.remove(record.id); });
         if (removed) {

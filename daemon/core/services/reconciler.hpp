@@ -81,6 +81,8 @@ private:
     DomainTable& m_table;
     LineageTable& m_lineage;
     std::map<DomainId, DomainHead> m_heads;
+    std::vector<SnapshotId> m_unfinished; ///< by an earlier daemon
+    std::vector<DomainEntry> m_unused;    ///< disposables whose use has ended
     UidLeases& m_leases;
     InstanceLauncher& m_launcher;
     LifecycleService& m_lifecycle;

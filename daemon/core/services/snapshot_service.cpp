@@ -540,7 +540,7 @@ Result<JobResult> SnapshotService::runSuspend(const DomainId& domain, bool isUnu
 Status SnapshotService::forget(const DomainId& disposable) {
     const std::lock_guard lock(m_removing);
     std::vector<SnapshotId> stay;
-    for (const DomainEntry& entry : m_table.all()) {
+    for (const DomainEntry& entry : m_table.withDeleted()) {
         if (entry.head.node && entry.record.id != disposable) {
             stay.push_back(*entry.head.node);
         }

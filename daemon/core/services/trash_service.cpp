@@ -34,7 +34,7 @@ Status TrashService::checkRoom(const Caller& caller) const {
     }
     return fail(ErrorCode::LimitExceeded, "you have " + std::to_string(kMostDeleted) +
                                               " deleted domains already; remove some for good: "
-                                              "bulkhead domain rm --now NAME");
+                                              "bulkhead domain rm --now ID (of: bulkhead domain ls --deleted)");
 }
 
 // ---- into it --------------------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ std::string TrashService::hint(uid_t owner) {
         return {};
     }
     return "your " + std::string(count == 1 ? "deleted domain holds " : "deleted domains hold ") + formatBytes(size) +
-           "; to free it: bulkhead domain rm --now NAME (bulkhead domain ls --deleted)";
+           "; to free it: bulkhead domain rm --now ID (of: bulkhead domain ls --deleted)";
 }
 
 // ---- after a crash --------------------------------------------------------------------------------------------------

@@ -88,8 +88,19 @@ private slots:
         QCOMPARE(call("domain rm gone --now").out, QByteArray("Domain gone is removed for good.\n"));
         QCOMPARE(m_fake->purged, QString("gone"));
         FakeDomain& work = m_fake->addDomain("work");
+        const Ended doubtful = call("domain rm work --now");
+        QCOMPARE(doubtful.code, 2);
+        QVERIFY2(doubtful.err.contains("bulkhead domain rm --now 6f1c2a3b"), doubtful.err);
+        QCOMPARE(work.calls, QString());
+        const auto kept = std::exchange(m_fake->deleted, {});
         QCOMPARE(call("domain rm work --now").out, QByteArray("Domain work is removed.\n"));
         QCOMPARE(work.lastOptions, QVariantMap({{"now", true}}));
+        m_fake->deleted = kept;
+        m_fake->deleted.front()["deleted-at"] = qlonglong{604'799'999'000 - 7LL * 24 * 3600};
+        m_fake->deleted.front()["goes-at"] = qlonglong{604'799'999'000};
+        QCOMPARE(
+            call("domain rm work").out,
+            QByteArray("Domain work is removed.\nFor 7 days it can be brought back: bulkhead domain restore work\n"));
     }
 
     void domain_set() {

@@ -146,15 +146,17 @@ private slots:
         FakeDomain& work = m_fixture->add("work", "stopped");
         m_fixture->open();
         more("Remove…")->trigger();
-        QTRY_VERIFY(GuiFixture::says("Its home and its definition are deleted. This cannot be undone."));
-        QWidget* dialog = GuiFixture::find("Delete work and its files")->window();
+        QTRY_VERIFY(
+            GuiFixture::says("For a time (7 days, unless the administrator says otherwise) it can be brought back with "
+                             "its home: bulkhead domain restore work"));
+        QWidget* dialog = GuiFixture::find("Remove work")->window();
         QTest::keyClick(dialog, Qt::Key_Return); // the default is to leave it
-        QTRY_VERIFY(GuiFixture::find("Delete work and its files") == nullptr);
+        QTRY_VERIFY(GuiFixture::find("Remove work") == nullptr);
         QVERIFY(!work.calls.contains("Remove"));
 
         more("Remove…")->trigger();
-        QTRY_VERIFY(GuiFixture::find("Delete work and its files") != nullptr);
-        GuiFixture::click("Delete work and its files");
+        QTRY_VERIFY(GuiFixture::find("Remove work") != nullptr);
+        GuiFixture::click("Remove work");
         QTRY_VERIFY(work.calls.contains("Remove"));
         QVERIFY(!work.lastOptions.contains("force"));
         m_fixture->fake->removeDomain("work");
@@ -166,7 +168,7 @@ private slots:
         m_fixture->open();
         more("Remove…")->trigger();
         QTRY_VERIFY(GuiFixture::says("It is powered off first"));
-        GuiFixture::click("Delete work and its files");
+        GuiFixture::click("Remove work");
         QTRY_VERIFY(work.calls.contains("Remove"));
         QVERIFY(work.lastOptions["force"].toBool());
     }

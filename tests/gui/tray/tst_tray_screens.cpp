@@ -205,8 +205,8 @@ private slots:
                 action->trigger();
             }
         }
-        QTRY_VERIFY(GuiFixture::find("Delete mail and its files") != nullptr);
-        keep(GuiFixture::find("Delete mail and its files")->window(), "remove");
+        QTRY_VERIFY(GuiFixture::find("Remove mail") != nullptr);
+        keep(GuiFixture::find("Remove mail")->window(), "remove");
         GuiFixture::click("Cancel");
 
         snapshots();

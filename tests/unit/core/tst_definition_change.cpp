@@ -37,6 +37,22 @@ class TestDefinitionChange : public QObject {
     Q_OBJECT
 
 private slots:
+    void homeThatIsSmallerThanItIsToBe_grows() {
+        Outside world;
+        Daemon daemon(world);
+        const auto id = daemon.domains.create(kAlice, "work", {}).value();
+        auto& home = world.store.homes.at(id);
+        const Bytes wanted = home.size;
+        home.size = kMiB;
+        QCOMPARE(daemon.wait(daemon.lifecycle.start(kAlice, id).value()).state, JobState::Succeeded);
+        QCOMPARE(home.size, wanted);
+        QCOMPARE(daemon.wait(daemon.lifecycle.stop(kAlice, id, {.force = true, .grace = {}}).value()).state,
+                 JobState::Succeeded);
+        home.size = 2 * wanted; // nothing is taken away
+        QCOMPARE(daemon.wait(daemon.lifecycle.start(kAlice, id).value()).state, JobState::Succeeded);
+        QCOMPARE(home.size, 2 * wanted);
+    }
+
     void values_inTheirTypeOrAsText() {
         const auto own = readChange({{"size", "large"},
                                      {"label", "red"},

@@ -458,7 +458,7 @@ private slots:
                 } else if (what == "resume") {
                     world.end(world.daemon->lifecycle.start(kAlice, id));
                 } else if (what == "removal") {
-                    world.end(world.daemon->domains.remove(kAlice, id, false));
+                    world.end(world.daemon->domains.remove(kAlice, id, {}));
                     QTRY_VERIFY(!world.isThere(id) || !world.outside.gate.cutAt().empty());
                 } else {
                     world.end(world.daemon->snapshots.suspend(kAlice, id));
