@@ -5,6 +5,7 @@
 #include "support/fakes/fake_hypervisor.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,7 @@ public:
 
     std::optional<Error> loadError;
     std::optional<Error> nextLoadError; ///< once
+    std::function<void(const InstanceId&)> onLoad;
     std::optional<Error> saveError;
     std::string machine = "fake 1";
     std::vector<InstanceId> loaded;
@@ -30,6 +32,9 @@ public:
     bool switchesDespiteError = false; ///< libvirtd died after the emulator had done it
 
     Status load(const InstanceId& id, const std::filesystem::path&) override {
+        if (onLoad) {
+            onLoad(id);
+        }
         const std::lock_guard lock(m_mutex);
         if (loadError) {
             return fail(*loadError);

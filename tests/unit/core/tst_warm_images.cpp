@@ -4,6 +4,8 @@
 
 #include <QTest>
 
+#include <utility>
+
 using namespace bulkhead;
 using namespace bulkhead::core;
 using namespace bulkhead::tests;
@@ -208,6 +210,35 @@ private slots:
         QCOMPARE(world.instances.all()->size(), std::size_t{1});
         QVERIFY(!world.hypervisor.started().back().memoryImage);
         QCOMPARE(daemon.table.find(id)->state, DomainState::Running);
+    }
+
+    /// As QEMU does over an image that it cannot read. That death is not the disposable's.
+    void disposableWhoseEmulatorDiesOverTheImage_boots() {
+        Outside world;
+        Daemon daemon(world);
+        makeImage(daemon);
+        world.machines.nextLoadError = Error{ErrorCode::HostFailure, "the broken step"};
+        bool isFirst = true;
+        world.machines.onLoad = [&](const InstanceId& instance) {
+            if (!std::exchange(isFirst, false)) {
+                return;
+            }
+            world.hypervisor.endEmulator(instance);
+            world.watch.end(instance);
+        };
+        const auto id = daemon.domains.createDisposable(kAlice, "minimal", "").value();
+        const auto job = daemon.wait(daemon.lifecycle.startDisposable(kAlice, id).value());
+        QCOMPARE(job.state, JobState::Succeeded);
+        QVERIFY2(resultOf(job).note.find("the broken step") != std::string::npos, resultOf(job).note.c_str());
+        QVERIFY(world.images.images.empty());
+        QCOMPARE(daemon.table.find(id)->state, DomainState::Running);
+        QCOMPARE(world.hypervisor.list()->size(), std::size_t{1});
+        // Once it runs, its emulator's death is its own.
+        const auto instance = daemon.table.find(id)->instance->id;
+        world.hypervisor.endEmulator(instance);
+        world.watch.end(instance);
+        QTRY_VERIFY(!daemon.table.find(id));
+        QTRY_VERIFY(world.instances.all()->empty());
     }
 
     void imageFromWhichNobodyAnswers_isRemovedTheSecondTime() {
