@@ -276,7 +276,8 @@ private slots:
     /// meanwhile has nothing of it.
     void removedDomain_comesBack() {
         COMPARE_STATUS(cli({"run", "--domain", "one", "--", "sh", "-c", "echo kept > ~/file"}), 0);
-        const auto removed = cli({"domain", "rm", "one", "--force"});
+        COMPARE_STATUS(cli({"domain", "stop", "one"}), 0);
+        const auto removed = cli({"domain", "rm", "one"});
         COMPARE_STATUS(removed, 0);
         QVERIFY2(removed.output.contains("bulkhead domain restore one"), removed.text().constData());
         COMPARE_STATUS(cli({"domain", "show", "one"}), 4);
