@@ -286,8 +286,8 @@ void DomainPage::askRemove() {
     QString effect =
         row->info.kind == QLatin1String("disposable")
             ? tr("Everything in it is lost.")
-            : tr("For a time (7 days, unless the administrator says otherwise) it can be brought back with "
-                 "its home: bulkhead domain restore %1")
+            : tr("It can be brought back with its home for 7 days, unless your administrator has changed that. In a "
+                 "terminal: bulkhead domain restore %1")
                   .arg(name);
     if (!is(row->info, "stopped") && !is(row->info, "failed") && !isSuspended(row->info)) {
         effect.prepend(tr("It is powered off first; its programs get no chance to save. "));

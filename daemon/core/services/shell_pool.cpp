@@ -62,8 +62,7 @@ std::vector<InstanceId> ShellPool::waiting() const {
     return ids;
 }
 
-// ---- making
-// ----------------------------------------------------------------------------------------------------------
+// ---- making ---------------------------------------------------------------------------------------------------------
 
 void ShellPool::fillLater() {
     {
@@ -132,8 +131,7 @@ void ShellPool::afterFailure(const Error& error, const WarmImageKey& key) {
     m_notBefore = std::chrono::steady_clock::now() + m_patience.again;
 }
 
-// ---- ending
-// ----------------------------------------------------------------------------------------------------------
+// ---- ending ---------------------------------------------------------------------------------------------------------
 
 std::vector<Shell> ShellPool::take(const std::function<bool(const Shell&)>& isWanted) {
     const std::lock_guard lock(m_mutex);

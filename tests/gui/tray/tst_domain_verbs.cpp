@@ -146,9 +146,8 @@ private slots:
         FakeDomain& work = m_fixture->add("work", "stopped");
         m_fixture->open();
         more("Remove…")->trigger();
-        QTRY_VERIFY(
-            GuiFixture::says("For a time (7 days, unless the administrator says otherwise) it can be brought back with "
-                             "its home: bulkhead domain restore work"));
+        QTRY_VERIFY(GuiFixture::says("It can be brought back with its home for 7 days, unless your administrator "
+                                     "has changed that. In a terminal: bulkhead domain restore work"));
         QWidget* dialog = GuiFixture::find("Remove work")->window();
         QTest::keyClick(dialog, Qt::Key_Return); // the default is to leave it
         QTRY_VERIFY(GuiFixture::find("Remove work") == nullptr);
