@@ -10,6 +10,7 @@
 #include "core/services/doctor_service.hpp"
 #include "core/services/domain_service.hpp"
 #include "core/services/emulator_monitor.hpp"
+#include "core/services/guest_clocks.hpp"
 #include "core/services/guest_event_relay.hpp"
 #include "core/services/instance_launcher.hpp"
 #include "core/services/kept_disposables.hpp"
@@ -26,6 +27,7 @@
 #include "core/services/warm_image_service.hpp"
 #include "core/services/worker_pool.hpp"
 #include "dbus/bus_service.hpp"
+#include "dbus/login_watch.hpp"
 #include "hypervisor/acceleration_probe.hpp"
 #include "hypervisor/libvirt_connection.hpp"
 #include "hypervisor/libvirt_hypervisor.hpp"
@@ -46,6 +48,7 @@
 #include "link/vsock_transport.hpp"
 #include "process/boot_counter.hpp"
 #include "process/child_reaper.hpp"
+#include "process/host_clock_watch.hpp"
 #include "process/host_memory.hpp"
 #include "process/pidfd_watch.hpp"
 #include "process/poller.hpp"
@@ -112,6 +115,14 @@ void reportReconciliation(const core::Reconciler::Report& report) {
                                                        {"REMOVED", std::to_string(report.removed)},
                                                        {"REBUILT", std::to_string(report.rebuilt)},
                                                        {"FOREIGN", std::to_string(report.foreign)}});
+}
+
+void reportClock(std::chrono::milliseconds slept) {
+    if (slept.count() > 0) {
+        log::notice("the host has woken", {{"SLEPT_SECONDS", std::to_string(slept.count() / 1000)}});
+    } else {
+        log::notice("the host's clock was set; guests follow");
+    }
 }
 
 std::uint32_t randomNumber() {
@@ -250,7 +261,12 @@ int run(const Settings& settings) noexcept {
     link::ChannelLinks links(
         {.program = settings.libexecDirectory / "bulkhead-channel", .sockets = settings.runtimeDirectory / "channels"},
         poller, reaper, relay);
-    const link::HostTimeZoneWatch zoneWatch(poller, [&links] { links.setClocks(); });
+    core::GuestClocks clocks(links, table, linkWork, {});
+    const link::HostTimeZoneWatch zoneWatch(poller, [&clocks] { clocks.setAllSoon(); });
+    const process::HostClockWatch clockWatch(poller, [&clocks](std::chrono::milliseconds slept) {
+        reportClock(slept);
+        clocks.setAllSoon();
+    });
     core::EmulatorMonitor monitor(watch, [&relay](const InstanceId& instance) { relay.onEmulatorGone(instance); });
     core::InstanceLauncher launcher({.hypervisor = hypervisor,
                                      .store = instanceStore,
@@ -357,6 +373,7 @@ int run(const Settings& settings) noexcept {
     reportReconciliation(reconcile(reconciler));
     cleanUps.post([&trash, &cleanUps] { trash.begin(cleanUps); });
     core::SpaceGuard spaceGuard(hypervisor, instanceStore, table, cleanUps);
+    spaceGuard.whenResumed([&clocks](const InstanceId& instance) { clocks.setSoon(instance); });
     cleanUps.post([&spaceGuard] { spaceGuard.begin(); });
 
     const auto connection = sdbus::createSystemBusConnection();
@@ -380,6 +397,7 @@ int run(const Settings& settings) noexcept {
                               .syncObjects = {},
                               .limiter = limiter},
                              acceleration);
+        const dbus::LoginWatch loginWatch(*connection, [&clocks] { clocks.setAllSoon(); });
         events.attach(&bus);
         loop.attach(*connection);
         ::sd_notify(0, "READY=1");

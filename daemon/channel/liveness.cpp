@@ -8,7 +8,7 @@ namespace bulkhead::channel {
 
 namespace {
 constexpr std::chrono::seconds kPingAfter{10};
-constexpr std::chrono::seconds kSilentAfter{60};
+constexpr std::chrono::seconds kSilentAfter{50}; ///< the question
 } // namespace
 
 void Liveness::heard(TimePoint now) {
@@ -28,9 +28,10 @@ Liveness::Act Liveness::turn(TimePoint now) {
     }
     if (!m_hasPinged && now >= m_lastHeard + kPingAfter) {
         m_hasPinged = true;
+        m_pinged = now;
         return Act::Ping;
     }
-    if (!m_isSilent && now >= m_lastHeard + kSilentAfter) {
+    if (m_hasPinged && !m_isSilent && now >= m_pinged + kSilentAfter) {
         m_isSilent = true;
         return Act::Silent;
     }
@@ -41,7 +42,7 @@ TimePoint Liveness::nextDeadline() const {
     if (!m_isWatching || m_isSilent) {
         return TimePoint::max();
     }
-    return m_lastHeard + (m_hasPinged ? kSilentAfter : kPingAfter);
+    return m_hasPinged ? m_pinged + kSilentAfter : m_lastHeard + kPingAfter;
 }
 
 } // namespace bulkhead::channel

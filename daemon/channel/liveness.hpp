@@ -6,6 +6,8 @@
 namespace bulkhead::channel {
 
 /// Decides when to ask a quiet guest whether it still answers, and when it counts as silent. Pure: it is told the time.
+/// A guest always has its time after the question: whoever asks may have stood still himself (frozen while the host
+/// went to sleep), and the guest with him.
 class Liveness {
 public:
     enum class Act { Nothing, Ping, Silent, Back };
@@ -18,6 +20,7 @@ public:
 
 private:
     TimePoint m_lastHeard{};
+    TimePoint m_pinged{};
     bool m_isWatching = false;
     bool m_hasPinged = false;
     bool m_isSilent = false;

@@ -3,6 +3,7 @@
 
 #include "base/log.hpp"
 #include "link/guest_socket.hpp"
+#include "link/host_time_zone.hpp"
 #include "link/unix_socket.hpp"
 #include "process/child_reaper.hpp"
 #include "process/poller.hpp"
@@ -259,21 +260,6 @@ Result<core::AdoptedGuest> ChannelLinks::adopt(const InstanceId& instance) {
     return guest;
 }
 
-void ChannelLinks::setClocks() {
-    std::vector<Connection> connections;
-    {
-        const std::lock_guard lock(m_mutex);
-        for (const auto& [instance, link] : m_links) {
-            if (*link.isLive) {
-                connections.push_back(link.connection);
-            }
-        }
-    }
-    for (const auto& connection : connections) {
-        connection->setClock();
-    }
-}
-
 Result<ChannelLinks::Connection> ChannelLinks::find(const InstanceId& instance) {
     const std::lock_guard lock(m_mutex);
     const auto found = m_links.find(instance);
@@ -356,6 +342,16 @@ Result<core::GuestStatus> ChannelLinks::status(const InstanceId& instance) {
                              .systemAvailable = value[5],
                              .homeTotal = value[6],
                              .homeAvailable = value[7]};
+}
+
+Status ChannelLinks::setToHosts(const InstanceId& instance) {
+    auto connection = find(instance);
+    if (!connection) {
+        return fail(connection.error());
+    }
+    const auto answer =
+        (*connection)->ask({.kind = ToChannelKind::SetClock, .argument = realtimeNs()}, hostTimeZone(), kAnswerTimeout);
+    return answer ? Status{} : fail(answer.error());
 }
 
 Status ChannelLinks::shutdown(const InstanceId& instance, std::chrono::milliseconds grace) {

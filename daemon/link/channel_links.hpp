@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/ports/displays.hpp"
+#include "core/ports/guest_clock.hpp"
 #include "core/ports/guest_links.hpp"
 #include "link/channel_connection.hpp"
 #include "link/link_records.hpp"
@@ -22,7 +23,7 @@ namespace bulkhead::link {
 /// GuestLinks over bulkhead-channel processes. A channel process outlives the daemon: its control socket lies at
 /// RUNTIME/channels/INSTANCE.sock, and a later daemon connects there again. Beside it lies what the link was opened
 /// with (LinkRecords), so that a lost one can be made anew.
-class ChannelLinks final : public core::GuestLinks, public core::GuestSessions {
+class ChannelLinks final : public core::GuestLinks, public core::GuestSessions, public core::GuestClock {
 public:
     struct Places {
         std::filesystem::path program; ///< bulkhead-channel
@@ -46,10 +47,9 @@ public:
     void close(const InstanceId& instance) override;
     unsigned runningExecs(const InstanceId& instance) override;
 
-    /// Sets the clocks and time zones of all guests to the host's again.
-    void setClocks();
-
     Result<UniqueFd> openSession(const InstanceId& instance) override;
+
+    Status setToHosts(const InstanceId& instance) override;
 
 private:
     // Shared: a call may wait on a connection while another thread closes it.

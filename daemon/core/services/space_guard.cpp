@@ -59,6 +59,9 @@ void SpaceGuard::look() {
         }
         log::notice("a guest goes on: there is room on the disk again", {{"DOMAIN", id.text()}});
         [[maybe_unused]] const auto told = m_table.apply(id, DomainEvent::ResumeRequested);
+        if (m_whenResumed) {
+            m_whenResumed(instance.id);
+        }
     }
 }
 

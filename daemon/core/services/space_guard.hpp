@@ -6,6 +6,8 @@
 #include "core/services/domain_table.hpp"
 
 #include <chrono>
+#include <functional>
+#include <utility>
 
 namespace bulkhead::core {
 
@@ -20,6 +22,8 @@ public:
 
     SpaceGuard(Hypervisor& hypervisor, InstanceStore& store, DomainTable& table, WorkerPool& workers,
                std::chrono::milliseconds interval = std::chrono::seconds(5));
+    /// Called for each guest that goes on, from the pool's thread. To be set before begin().
+    void whenResumed(std::function<void(const InstanceId&)> told) { m_whenResumed = std::move(told); }
     /// Looks now and from now on.
     void begin();
     /// One look.
@@ -33,6 +37,7 @@ private:
     DomainTable& m_table;
     WorkerPool& m_workers;
     std::chrono::milliseconds m_interval;
+    std::function<void(const InstanceId&)> m_whenResumed;
 };
 
 } // namespace bulkhead::core

@@ -43,10 +43,14 @@ private slots:
         QVERIFY(liveness.turn(start + seconds(21)) == Act::Ping);
     }
     void aLongPauseAsksBeforeItJudges() {
-        Liveness liveness; // the host slept: both are due at once
+        Liveness liveness; // whoever asks was frozen, as was the guest: both bounds are past
         liveness.heard(TimePoint{});
-        QVERIFY(liveness.turn(TimePoint{} + seconds(1000)) == Act::Ping);
-        QVERIFY(liveness.turn(TimePoint{} + seconds(1000)) == Act::Silent);
+        const TimePoint woken = TimePoint{} + seconds(1000);
+        QVERIFY(liveness.turn(woken) == Act::Ping);
+        QVERIFY(liveness.turn(woken) == Act::Nothing);
+        QVERIFY(liveness.nextDeadline() == woken + seconds(50));
+        QVERIFY(liveness.turn(woken + seconds(49)) == Act::Nothing);
+        QVERIFY(liveness.turn(woken + seconds(50)) == Act::Silent);
     }
 };
 

@@ -474,6 +474,8 @@ private slots:
         const auto id = makeDomain(daemon);
         const auto instance = startDomain(daemon, id);
         SpaceGuard guard(world.hypervisor, world.store, daemon.table, *daemon.workers);
+        std::vector<InstanceId> resumed;
+        guard.whenResumed([&](const InstanceId& told) { resumed.push_back(told); });
         guard.look();
         QCOMPARE(stateOf(daemon, id), DomainState::Running);
         world.hypervisor.pause(instance, false); // an admin's act is not ours to undo
@@ -484,10 +486,12 @@ private slots:
         guard.look();
         QCOMPARE(stateOf(daemon, id), DomainState::Paused);
         QVERIFY(daemon.table.find(id)->reason.find("disk is full") != std::string::npos);
+        QVERIFY(resumed.empty());
         world.store.spaceNow = {100 * kGiB, 50 * kGiB};
         guard.look();
         QCOMPARE(stateOf(daemon, id), DomainState::Running);
         QVERIFY(!world.hypervisor.list()->front().isPaused);
+        QVERIFY(resumed == std::vector{instance}); // its clock stood
     }
 
     void quotas_boundOneUser() {

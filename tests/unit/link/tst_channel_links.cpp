@@ -174,6 +174,19 @@ private slots:
         QVERIFY(world.events.losses().empty());
     }
 
+    void clock_isAskedOfTheGuest() {
+        QTemporaryDir folder;
+        World world(folder);
+        QCOMPARE(world.links->setToHosts(world.spec.instance).error().code, ErrorCode::Unavailable);
+        world.startAgent();
+        QVERIFY(world.links->open(world.spec, 20s, {}).has_value());
+        // This guest is a process that may not set any clock, and says so: it was asked, and the answer came.
+        const auto set = world.links->setToHosts(world.spec.instance);
+        QVERIFY(!set);
+        QVERIFY2(set.error().code == ErrorCode::GuestFailure, set.error().message.c_str());
+        QVERIFY(world.events.losses().empty());
+    }
+
     void killedChannelProcess_canBeMadeAnew_data() {
         QTest::addColumn<bool>("byALaterDaemon");
         QTest::newRow("by the same daemon") << false;
