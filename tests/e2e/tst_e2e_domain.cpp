@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Domains that last: what is kept and what is lost, definitions, and bad input.
+#include "e2e_clock.hpp"
 #include "e2e_support.hpp"
 
+#include <QDBusConnection>
+#include <QDBusMessage>
 #include <QFile>
 #include <QTest>
 
@@ -56,6 +59,29 @@ private slots:
         COMPARE_STATUS(cli({"domain", "show", "work"}), 4);
         QVERIFY(QDir("/var/lib/bulkhead/homes").isEmpty());
         VERIFY_NO_TRACES();
+    }
+
+    /// The test is the login manager here; a real one, and a real step of the clock: tst_e2e_vsock in the rig.
+    void hostWakes_guestsClockIsSet() {
+        COMPARE_STATUS(cli({"domain", "create", "sleeper", "--template", "minimal"}), 0);
+        COMPARE_STATUS(setClockWrong("sleeper"), 0);
+        auto bus = QDBusConnection::connectToBus(qEnvironmentVariable("DBUS_SYSTEM_BUS_ADDRESS"), "login");
+        const auto say = [&](bool isBeginning) {
+            auto signal = QDBusMessage::createSignal("/org/freedesktop/login1", "org.freedesktop.login1.Manager",
+                                                     "PrepareForSleep");
+            signal << isBeginning;
+            QVERIFY(bus.send(signal));
+        };
+        say(false); // from somebody else it says nothing
+        QVERIFY(bus.registerService("org.freedesktop.login1"));
+        say(true);
+        QTRY_VERIFY_WITH_TIMEOUT(run({"ph-daemon", "log"}).output.contains("the host goes to sleep"), 30'000);
+        QVERIFY(clockIsOffBy("sleeper") > 1'000'000);
+        say(false);
+        QTRY_COMPARE_WITH_TIMEOUT(clockIsOffBy("sleeper"), 0, 30'000);
+        QCOMPARE(run({"ph-daemon", "log"}).output.count("the host has woken"), 1);
+        QDBusConnection::disconnectFromBus("login");
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "--force", "sleeper"}), 0);
     }
 
     void definition_isChanged_andTheHomeGrows() {
