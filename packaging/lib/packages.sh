@@ -71,6 +71,7 @@ test  xserver-xorg-core      a screen with many heads, for the tests of bulkhead
 test  xserver-xorg-video-dummy  the same
 test  libglib2.0-bin         gio: starts apps, as in a domain
 test  openbox                a window manager of the host, for them
+test  at-spi2-core           reads them as a screen reader does
 test  xdotool                types and clicks as a user does
 test  x11-utils              looks at windows
 test  x11-xserver-utils      looks at screens and sizes

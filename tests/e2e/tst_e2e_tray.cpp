@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// The desktop as a user has it: the tray's window, an editor in one domain and a browser in another, each window in its
+// domain's frame. The window is read as a screen reader does, and used by its mouse and keyboard. Pictures of each step
+// are left in BULKHEAD_ARTEFACTS.
+#include "e2e_support.hpp"
+#include "screen_reader.hpp"
+
+#include <QImage>
+#include <QTemporaryDir>
+
+using namespace bulkhead::e2e;
+
+namespace {
+
+/// A browser is much code, all of which is translated for the first time; and this machine may be busy.
+constexpr int kBrowserMs = 300'000;
+constexpr int kWindowMs = 120'000;
+constexpr int kTrayMs = 60'000;
+
+/// Nothing else on the screen has it.
+const QColor kPage(0x1e, 0xa8, 0x6a);
+
+/// The host's window that shows a window of the guest, by its title; empty: none.
+QString hostWindow(const QString& title) {
+    const auto found = run({"xdotool", "search", "--onlyvisible", "--name", title}).output;
+    return QString::fromLatin1(found).split('\n', Qt::SkipEmptyParts).value(0);
+}
+
+QRect geometryOf(const QString& window) {
+    const auto text = QString::fromLatin1(run({"xdotool", "getwindowgeometry", "--shell", window}).output);
+    const auto number = [&](const char* name) {
+        return QRegularExpression(QString(name) + "=(-?\\d+)").match(text).captured(1).toInt();
+    };
+    return {number("X"), number("Y"), number("WIDTH"), number("HEIGHT")};
+}
+
+void place(const QString& window, const QRect& area) {
+    run({"xdotool", "windowsize", window, QString::number(area.width()), QString::number(area.height())});
+    run({"xdotool", "windowmove", window, QString::number(area.x()), QString::number(area.y())});
+}
+
+/// Asks for it until the window manager has done it.
+bool activate(const QString& window) {
+    run({"xdotool", "set_desktop", "0"}); // openbox looks at what came while it started only when something else comes
+    run({"xdotool", "windowactivate", window});
+    return run({"xdotool", "getactivewindow"}).output.trimmed() == window.toLatin1();
+}
+
+QImage picture(const QString& name) {
+    const QString folder = qEnvironmentVariable("BULKHEAD_ARTEFACTS");
+    QDir().mkpath(folder);
+    const QString file = folder + "/" + name + ".png";
+    run({qEnvironmentVariable("BULKHEAD_GRAB"), file});
+    return QImage(file);
+}
+
+/// How much of an area has the page's colour, in percent.
+int pageShare(const QImage& screen, const QRect& area) {
+    const QRect inside = area.intersected(screen.rect());
+    int found = 0;
+    int looked = 0;
+    for (int y = inside.top(); y <= inside.bottom(); y += 4) {
+        for (int x = inside.left(); x <= inside.right(); x += 4) {
+            const QColor pixel = screen.pixelColor(x, y);
+            ++looked;
+            found += qAbs(pixel.red() - kPage.red()) < 6 && qAbs(pixel.green() - kPage.green()) < 6 &&
+                     qAbs(pixel.blue() - kPage.blue()) < 6;
+        }
+    }
+    return looked == 0 ? 0 : found * 100 / looked;
+}
+
+/// The colour of the host's frame, right of the domain's name and the pattern.
+QColor frameOf(const QImage& screen, const QString& window) {
+    const QRect area = geometryOf(window);
+    return screen.pixelColor(area.right() - 40, area.top() + 14);
+}
+
+} // namespace
+
+class TestE2eTray : public QObject {
+    Q_OBJECT
+
+    QTemporaryDir m_runtime;
+    QProcess m_screen;
+    QProcess m_windowManager;
+    QProcess m_session;
+    QProcess m_tray;
+    ScreenReader m_reader;
+    QString m_editor;
+    QString m_browser;
+
+    [[nodiscard]] QByteArray read() const { return m_reader.names().join('\n').toUtf8(); }
+    /// The row of a domain says so.
+    [[nodiscard]] bool isInList(const QString& domain, const QString& state) const {
+        return m_reader.find(domain + ", " + state).has_value();
+    }
+    /// A click of the mouse in its middle.
+    void click(const QString& beginning) const {
+        const auto item = m_reader.find(beginning);
+        QVERIFY2(item, read().constData());
+        const QPoint at = m_reader.area(*item).center();
+        run({"xdotool", "mousemove", QString::number(at.x()), QString::number(at.y()), "click", "1"});
+    }
+    /// Opens an app by a click on its tile, when the page of its domain shows it.
+    void launch(const QString& domain, const QString& app) {
+        QTRY_VERIFY_WITH_TIMEOUT(activate(hostWindow("^Bulkhead$")), kTrayMs);
+        click(domain + ", ");
+        QTRY_VERIFY2_WITH_TIMEOUT(m_reader.exactly("Stop " + domain) && m_reader.exactly(app), read().constData(),
+                                  kWindowMs);
+        click(app);
+    }
+
+private slots:
+    void initTestCase() {
+        COMPARE_STATUS(run({"ph-daemon", "start"}), 0);
+        m_screen.start("Xvfb", {"-displayfd", "1", "-screen", "0", "1600x1000x24", "-nolisten", "tcp"});
+        QVERIFY(m_screen.waitForReadyRead(60'000));
+        qputenv("DISPLAY", ":" + m_screen.readLine().trimmed());
+        qputenv("QT_QPA_PLATFORM", "xcb");
+        qputenv("XDG_RUNTIME_DIR", m_runtime.path().toUtf8());
+        qputenv("QT_LINUX_ACCESSIBILITY_ALWAYS_ON", "1");
+        m_session.start("dbus-daemon", {"--session", "--print-address", "--nofork", "--nopidfile"});
+        QVERIFY(m_session.waitForReadyRead(60'000));
+        const auto session = m_session.readLine().trimmed();
+        qputenv("DBUS_SESSION_BUS_ADDRESS", session);
+        m_windowManager.start("openbox", QStringList());
+        QVERIFY(m_windowManager.waitForStarted());
+        run({"xsetroot", "-solid", "#50606e"});
+        QVERIFY(m_reader.open(QString::fromLatin1(session)));
+        m_tray.setProcessChannelMode(QProcess::ForwardedChannels);
+        m_tray.start("bulkhead-tray", QStringList());
+        QVERIFY(m_tray.waitForStarted());
+        QTRY_VERIFY_WITH_TIMEOUT(!hostWindow("^Bulkhead$").isEmpty(), kTrayMs);
+    }
+    void cleanupTestCase() {
+        if (QTest::currentTestFailed()) {
+            picture("failed");
+            qInfo().noquote() << read();
+            qInfo().noquote() << run({"ph-daemon", "log"}).output.right(4000);
+            qInfo().noquote() << cli({"domain", "windows", "browser"}).text();
+        }
+        cli({"domain", "rm", "--now", "--force", "work"});
+        cli({"domain", "rm", "--now", "--force", "browser"});
+        for (QProcess* process : {&m_tray, &m_windowManager, &m_session, &m_screen}) {
+            process->terminate();
+            process->waitForFinished();
+        }
+    }
+
+    void domainsOfTheCommandLine_appear() {
+        COMPARE_STATUS(cli({"domain", "create", "work", "--template", "desktop", "--label", "blue"}), 0);
+        COMPARE_STATUS(cli({"domain", "create", "browser", "--template", "desktop", "--label", "red"}), 0);
+        QTRY_VERIFY2_WITH_TIMEOUT(isInList("work", "Stopped") && isInList("browser", "Stopped"), read().constData(),
+                                  kTrayMs);
+    }
+
+    void start_byTheKeyboard() {
+        QTRY_VERIFY_WITH_TIMEOUT(activate(hostWindow("^Bulkhead$")), kTrayMs);
+        run({"xdotool", "key", "ctrl+k"});
+        run({"xdotool", "type", "--delay", "30", "Start work"});
+        QTRY_VERIFY2_WITH_TIMEOUT(m_reader.find("Start work"), read().constData(), kTrayMs);
+        run({"xdotool", "key", "Return"});
+        QTRY_VERIFY2_WITH_TIMEOUT(isInList("work", "Running"), read().constData(), kPatienceMs);
+        QCOMPARE(stateOf("work"), QString("running"));
+    }
+
+    /// What a screen reader presses.
+    void start_byTheButton() {
+        click("browser, ");
+        QTRY_VERIFY2_WITH_TIMEOUT(m_reader.exactly("Start browser"), read().constData(), kTrayMs);
+        QVERIFY(m_reader.press(*m_reader.exactly("Start browser")));
+        QTRY_VERIFY2_WITH_TIMEOUT(isInList("browser", "Running"), read().constData(), kPatienceMs);
+        QCOMPARE(stateOf("browser"), QString("running"));
+    }
+
+    void browserOpensALocalPage_byAClick() {
+        const auto html = QString("<title>A local page</title><body style=background:%1>").arg(kPage.name());
+        COMPARE_STATUS(cli({"run", "--domain", "browser", "--", "sh", "-c", "echo '" + html + "' > ~/page.html"}), 0);
+        COMPARE_STATUS(cli({"run", "--domain", "browser", "--user", "root", "--", "sed", "-i",
+                            "s|\"StartPage\": \"none\"|\"StartPage\": \"homepage\", \"URL\": "
+                            "\"file:///home/user/page.html\"|",
+                            "/etc/firefox/policies/policies.json"}),
+                       0);
+        launch("browser", "Firefox ESR");
+    }
+
+    void editorOpens_byAClick() { // while the browser is on its way
+        launch("work", "Mousepad");
+        QTRY_VERIFY_WITH_TIMEOUT(!(m_editor = hostWindow("^\\[work\\] .*Mousepad")).isEmpty(), kWindowMs);
+        picture("1-tray-and-editor");
+    }
+
+    void eachIsInItsOwnFrame() {
+        QTRY_VERIFY_WITH_TIMEOUT(!(m_browser = hostWindow("^\\[browser\\] A local page")).isEmpty(), kBrowserMs);
+        place(m_browser, {20, 60, 860, 560});
+        place(m_editor, {760, 430, 800, 520});
+        QTRY_VERIFY_WITH_TIMEOUT(activate(m_browser), kTrayMs);
+        QTRY_VERIFY_WITH_TIMEOUT(activate(m_editor), kTrayMs);
+        QImage screen;
+        // The page fills what is the page's, left of the editor.
+        QTRY_VERIFY_WITH_TIMEOUT(pageShare(screen = picture("2-browser-and-editor"), {40, 260, 680, 300}) > 95,
+                                 kBrowserMs);
+        QVERIFY2(pageShare(screen, geometryOf(m_editor)) == 0, "the page is in the editor's window");
+        const QColor blue = frameOf(screen, m_editor);
+        const QColor red = frameOf(screen, m_browser);
+        QVERIFY2(blue.blue() > blue.red() + 60, qPrintable(blue.name()));
+        QVERIFY2(red.red() > red.blue() + 60, qPrintable(red.name()));
+        for (const auto& [domain, has, hasNot] :
+             {std::tuple{"work", "mousepad", "firefox"}, std::tuple{"browser", "firefox", "mousepad"}}) {
+            const auto programs = cli({"run", "--domain", domain, "--", "ps", "-eo", "comm"}).output;
+            QVERIFY2(programs.contains(has) && !programs.contains(hasNot), programs.constData());
+        }
+    }
+
+    void daemonThatDies_isSaidAndFoundAgain() {
+        QTRY_VERIFY_WITH_TIMEOUT(activate(hostWindow("^Bulkhead$")), kTrayMs);
+        COMPARE_STATUS(run({"ph-daemon", "kill"}), 0);
+        QTRY_VERIFY2_WITH_TIMEOUT(m_reader.find("Bulkhead’s service is not running"), read().constData(), kTrayMs);
+        picture("3-no-daemon");
+        COMPARE_STATUS(run({"ph-daemon", "start"}), 0);
+        QTRY_VERIFY2_WITH_TIMEOUT(isInList("work", "Running") && isInList("browser", "Running"), read().constData(),
+                                  kTrayMs);
+        QVERIFY(!hostWindow("^\\[browser\\] A local page").isEmpty() && !hostWindow("^\\[work\\] ").isEmpty());
+    }
+
+    void stop_byTheButton() {
+        click("work, ");
+        QTRY_VERIFY2_WITH_TIMEOUT(m_reader.exactly("Stop work"), read().constData(), kTrayMs);
+        QVERIFY(m_reader.press(*m_reader.exactly("Stop work")));
+        QTRY_VERIFY2_WITH_TIMEOUT(isInList("work", "Stopped"), read().constData(), kWindowMs);
+        QCOMPARE(stateOf("work"), QString("stopped"));
+        QCOMPARE(stateOf("browser"), QString("running"));
+        picture("4-stopped");
+    }
+};
+
+QTEST_GUILESS_MAIN(TestE2eTray)
+#include "tst_e2e_tray.moc"
