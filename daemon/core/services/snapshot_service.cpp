@@ -198,6 +198,7 @@ std::vector<SnapshotId> SnapshotService::suspendedIn() const {
         if (entry.head.isSuspended && entry.head.node) {
             nodes.push_back(*entry.head.node);
         }
+        nodes.insert(nodes.end(), entry.inspectedNodes.begin(), entry.inspectedNodes.end());
     }
     return nodes;
 }
@@ -238,6 +239,7 @@ void SnapshotService::prune(const DomainId& domain, const std::optional<Snapshot
         if (entry.head.node) {
             stay.push_back(*entry.head.node);
         }
+        stay.insert(stay.end(), entry.inspectedNodes.begin(), entry.inspectedNodes.end());
     }
     if (kept) {
         stay.push_back(*kept);

@@ -287,6 +287,12 @@ public:
         const auto lock = this->lock();
         return inUse();
     }
+    Result<core::Disk> systemOf(const core::SnapshotRecord& record) override {
+        return record.system.layers.empty()
+                   ? core::Disk{{{"/fake/templates/" + record.templateName + "/" + record.templateVersion + "/root.img",
+                                  core::DiskFormat::Raw}}}
+                   : record.system;
+    }
     Result<InstanceDisks> disksOf(const InstanceId& instance) override {
         const auto lock = this->lock();
         return notedOf(instance);
