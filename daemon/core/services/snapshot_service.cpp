@@ -115,7 +115,8 @@ Result<JobId> SnapshotService::create(const Caller& caller, const DomainId& doma
     }
     SnapshotRecord asAutomatic;
     asAutomatic.reason = options.reason;
-    if (isAutomatic(asAutomatic)) {
+    // A client that compares with now needs one for as long as that takes, and may forget it then.
+    if (isAutomatic(asAutomatic) && options.reason != kReasonDiff) {
         return fail(ErrorCode::InvalidArgument,
                     "reason: \"" + options.reason +
                         "\" is what Bulkhead says of the snapshots that it takes by itself, and "

@@ -86,6 +86,7 @@ public:
         for (const auto& [id, disks] : m_instances.disks) {
             addAll(disks.system);
             addAll(disks.home);
+            std::for_each(disks.inspected.begin(), disks.inspected.end(), addAll);
         }
         for (const auto& [id, node] : m_nodes) {
             addAll(node.files.system);
@@ -467,6 +468,7 @@ private:
         for (const auto& [id, disks] : m_instances.disks) {
             addBelow(disks.system);
             addBelow(disks.home);
+            std::for_each(disks.inspected.begin(), disks.inspected.end(), addBelow);
             if (disks.memory) {
                 files.insert(disks.memory->file);
             }
