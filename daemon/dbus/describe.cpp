@@ -40,6 +40,11 @@ Options describeResult(const core::JobResult& result) {
         described.emplace("kept", text(reverted->kept ? reverted->kept->text() : std::string()));
         described.emplace("running", reverted->isRunning);
         described.emplace("note", text(reverted->note));
+    } else if (const auto* contained = std::get_if<core::ContainResult>(&result)) {
+        described.emplace("domain", domainPath(contained->domain));
+        described.emplace("evidence", text(contained->evidence.text()));
+        described.emplace("last-good", text(contained->lastGood ? contained->lastGood->text() : std::string()));
+        described.emplace("note", text(contained->note));
     } else if (const auto* findings = std::get_if<std::vector<core::Finding>>(&result)) {
         std::vector<Options> list;
         for (const auto& finding : *findings) {

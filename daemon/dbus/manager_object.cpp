@@ -130,13 +130,33 @@ void ManagerObject::StartDisposable(sdbus::Result<sdbus::ObjectPath>&& result, O
             return made.and_then(
                 [&](const DomainId& id) { return m_context.lifecycle.startDisposable(caller, id, isCold); });
         },
-        [this, caller](const auto& reply, const JobId& id) {
-            reply.returnResults(jobPath(id));
-            // A client that left before its disposable was in the table: nobody else will tell of it.
-            if (!m_context.door.knows(caller.busName)) {
-                m_context.lifecycle.onClientLeft(caller.busName);
-            }
-        });
+        [this, caller](const auto& reply, const JobId& id) { sendDisposable(caller, reply, id); });
+}
+
+void ManagerObject::Inspect(sdbus::Result<sdbus::ObjectPath>&& result, std::string a, std::string b, Options options) {
+    const auto caller = admit("Inspect");
+    if (auto read = OptionReader(options).finish(); !read) {
+        throwError(read.error());
+    }
+    const auto first = valueOrThrow(snapshotIdFrom(a));
+    const auto second = valueOrThrow(snapshotIdFrom(b));
+    m_context.answer(
+        caller, std::move(result),
+        [this, caller, first, second] {
+            return m_context.snapshots.inspect(caller, first, second).and_then([&](const DomainId& id) {
+                return m_context.lifecycle.startDisposable(caller, id, false);
+            });
+        },
+        [this, caller](const auto& reply, const JobId& id) { sendDisposable(caller, reply, id); });
+}
+
+void ManagerObject::sendDisposable(const core::Caller& caller, const sdbus::Result<sdbus::ObjectPath>& reply,
+                                   const JobId& id) {
+    reply.returnResults(jobPath(id));
+    // A client that left before its disposable was in the table: nobody else will tell of it.
+    if (!m_context.door.knows(caller.busName)) {
+        m_context.lifecycle.onClientLeft(caller.busName);
+    }
 }
 
 void ManagerObject::ListDeleted(sdbus::Result<std::vector<Options>>&& result, Options options) {

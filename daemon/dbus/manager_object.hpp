@@ -20,12 +20,14 @@ private:
     using Paths = std::map<sdbus::ObjectPath, Options>;
 
     core::Caller admit(std::string_view method);
+    void sendDisposable(const core::Caller& caller, const sdbus::Result<sdbus::ObjectPath>& reply, const JobId& id);
 
     Options Describe() override;
     void ListDomains(sdbus::Result<Paths>&& result, Options options) override;
     void FindDomain(sdbus::Result<sdbus::ObjectPath>&& result, std::string name) override;
     void CreateDomain(sdbus::Result<sdbus::ObjectPath>&& result, std::string name, Options options) override;
     void StartDisposable(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
+    void Inspect(sdbus::Result<sdbus::ObjectPath>&& result, std::string a, std::string b, Options options) override;
     void ListDeleted(sdbus::Result<std::vector<Options>>&& result, Options options) override;
     void RestoreDomain(sdbus::Result<sdbus::ObjectPath>&& result, std::string which, Options options) override;
     void PurgeDomain(sdbus::Result<sdbus::ObjectPath>&& result, std::string which, Options options) override;

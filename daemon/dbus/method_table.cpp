@@ -18,6 +18,7 @@ constexpr std::array kTable{
     MethodRow{kManager, "FindDomain", Action::View},
     MethodRow{kManager, "CreateDomain", Action::Create},
     MethodRow{kManager, "StartDisposable", Action::Create},
+    MethodRow{kManager, "Inspect", Action::Create},
     MethodRow{kManager, "ListDeleted", Action::View},
     MethodRow{kManager, "RestoreDomain", Action::Create},
     MethodRow{kManager, "PurgeDomain", Action::UseOwn},

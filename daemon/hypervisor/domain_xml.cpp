@@ -34,6 +34,7 @@ enum Slot : unsigned {
     KeyboardSlot = 6,
     TabletSlot = 7,
     DisplayPortSlot = 8, ///< for SPICE's port, where the agent needs no virtio-serial of its own
+    FirstInspectedSlot = 16,
 };
 
 Status checkPath(std::string_view what, const std::filesystem::path& path) {
@@ -82,6 +83,29 @@ Status checkTransport(const core::InstanceSpec& spec) {
     return fail(ErrorCode::InvalidArgument, "unknown transport");
 }
 
+Status checkInspected(const core::InstanceSpec& spec) {
+    if (spec.inspected.size() > core::kMostInspectedDisks) {
+        return fail(ErrorCode::InvalidArgument, fmt::format("a guest looks into at most {} disks, not {}",
+                                                            core::kMostInspectedDisks, spec.inspected.size()));
+    }
+    if (!spec.inspected.empty() && spec.memoryImage) {
+        return fail(ErrorCode::InvalidArgument, "a guest that begins in memory has no disks to look into");
+    }
+    constexpr std::size_t kMostSerial = 20;
+    for (const core::InspectedDisk& inspected : spec.inspected) {
+        const std::string& serial = inspected.serial;
+        if (serial.empty() || serial.size() > kMostSerial ||
+            serial.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") != std::string::npos) {
+            return fail(ErrorCode::InvalidArgument,
+                        fmt::format("\"{}\" cannot be a disk's serial", escapeUntrusted(serial)));
+        }
+        if (auto checked = checkDisk("disk " + serial, inspected.disk); !checked) {
+            return checked;
+        }
+    }
+    return {};
+}
+
 /// As the value of an option of QEMU, where a comma ends it.
 std::string optionValue(const std::filesystem::path& path) {
     std::string value;
@@ -116,6 +140,9 @@ Status checkSpec(const core::InstanceSpec& spec, const DomainXmlOptions& options
     if (auto checked = checkTransport(spec); !checked) {
         return checked;
     }
+    if (auto checked = checkInspected(spec); !checked) {
+        return checked;
+    }
     for (auto checked :
          {checkDisk("system disk", spec.system), spec.home ? checkDisk("home disk", *spec.home) : Status{},
           checkPath("kernel", spec.kernel), checkPath("initrd", spec.initrd), checkPath("token", spec.tokenFile),
@@ -133,11 +160,11 @@ std::string_view formatName(core::DiskFormat format) {
     return format == core::DiskFormat::Qcow2 ? "qcow2" : "raw";
 }
 
-void writePciSlot(XmlWriter& xml, Slot slot) {
+void writePciSlot(XmlWriter& xml, unsigned slot) {
     xml.empty("address", {{"type", "pci"},
                           {"domain", "0x0000"},
                           {"bus", "0x00"},
-                          {"slot", fmt::format("{:#04x}", static_cast<unsigned>(slot))},
+                          {"slot", fmt::format("{:#04x}", slot)},
                           {"function", "0x0"}});
 }
 
@@ -155,7 +182,8 @@ void writeBackingChain(XmlWriter& xml, const core::Disk& disk, std::size_t layer
     xml.close();
 }
 
-void writeDisk(XmlWriter& xml, const core::Disk& disk, std::string_view device, Slot slot) {
+void writeDisk(XmlWriter& xml, const core::Disk& disk, std::string_view device, unsigned slot,
+               std::string_view serial = {}) {
     xml.open("disk", {{"type", "file"}, {"device", "disk"}, {"model", "virtio-non-transitional"}});
     // writeback: the guest's flushes are honoured, and guests of one template share its pages in the host's cache.
     // A full host disk pauses the guest, so that it loses nothing; QEMU never lets it go on by itself, so somebody must
@@ -171,6 +199,9 @@ void writeDisk(XmlWriter& xml, const core::Disk& disk, std::string_view device, 
     xml.empty("source", {{"file", disk.layers.front().path.native()}});
     writeBackingChain(xml, disk, 1);
     xml.empty("target", {{"dev", device}, {"bus", "virtio"}});
+    if (!serial.empty()) {
+        xml.text("serial", serial);
+    }
     writePciSlot(xml, slot);
     xml.close();
 }
@@ -270,6 +301,10 @@ void writeDevices(XmlWriter& xml, const core::InstanceSpec& spec, const DomainXm
     writeDisk(xml, spec.system, "vda", SystemSlot);
     if (spec.home) {
         writeDisk(xml, *spec.home, "vdb", HomeSlot);
+    }
+    for (std::size_t i = 0; i < spec.inspected.size(); ++i) {
+        writeDisk(xml, spec.inspected[i].disk, fmt::format("vd{}", static_cast<char>('c' + i)),
+                  FirstInspectedSlot + static_cast<unsigned>(i), spec.inspected[i].serial);
     }
     if (spec.transport == core::Transport::VirtioSerial) {
         writeChannel(xml, "unix", kAgentPortName, 1, spec.agentSocket);

@@ -219,16 +219,26 @@ Result<core::InstanceFiles> FileInstanceStore::prepareInstance(const core::Insta
         }
         files.home = std::move(*home);
     }
+    std::vector<core::Disk> inspected;
+    for (const core::InspectedDisk& wanted : plan.inspected) {
+        auto disk = addOverlay(plan, (wanted.serial + ".qcow2").c_str(), wanted.disk);
+        if (!disk) {
+            return fail(disk.error().in("a disk to be looked into"));
+        }
+        inspected.push_back(*disk);
+        files.inspected.push_back({wanted.serial, std::move(*disk)});
+    }
     files.kernel = *templateFolder / "vmlinuz";
     files.initrd = *templateFolder / "initrd.img";
     files.tokenFile = folder / "token";
     files.agentSocket = runtime / "agent.sock";
     files.emulatorGid = m_layout.emulatorGroup();
-    const Status rest = writeNewFile(files.tokenFile, tokenBytes(plan.token), emulatorFile(plan, 0400), false)
-                            .and_then([&] { return makeFolder(runtime, m_layout.privateFolder()); })
-                            .and_then([&] {
-                                return m_layers.noteDisks(plan.instance, {files.system, files.home, plan.memory});
-                            });
+    const Status rest =
+        writeNewFile(files.tokenFile, tokenBytes(plan.token), emulatorFile(plan, 0400), false)
+            .and_then([&] { return makeFolder(runtime, m_layout.privateFolder()); })
+            .and_then([&] {
+                return m_layers.noteDisks(plan.instance, {files.system, files.home, plan.memory, inspected});
+            });
     if (!rest) {
         return fail(rest.error());
     }

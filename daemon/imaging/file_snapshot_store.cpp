@@ -89,7 +89,7 @@ Result<core::SnapshotStore::InstanceDisks> FileSnapshotStore::activeDisks(const 
     }
     if (!source.instance) {
         auto home = m_layers.home(*source.keptHome);
-        return home ? Result<InstanceDisks>(InstanceDisks{{}, std::move(*home), std::nullopt}) : fail(home.error());
+        return home ? Result<InstanceDisks>(InstanceDisks{{}, std::move(*home), std::nullopt, {}}) : fail(home.error());
     }
     const auto claimed = m_layers.claimedBy(*source.instance);
     if (!claimed) {
@@ -410,6 +410,20 @@ Result<std::vector<core::SnapshotRecord>> FileSnapshotStore::all() {
     return records;
 }
 
+Result<core::Disk> FileSnapshotStore::systemOf(const core::SnapshotRecord& record) {
+    if (!record.system.layers.empty()) {
+        return record.system;
+    }
+    return m_layout.templateVersion(record.templateName, record.templateVersion)
+        .and_then([&](const std::filesystem::path& folder) -> Result<core::Disk> {
+            if (!isThere(folder / "root.img")) {
+                return fail(ErrorCode::NotFound, "version " + record.templateVersion + " of template \"" +
+                                                     record.templateName + "\" is not installed any more");
+            }
+            return core::Disk{{{folder / "root.img", core::DiskFormat::Raw}}};
+        });
+}
+
 Status FileSnapshotStore::resetHome(const DomainId& domain, uid_t owner, const std::string& name,
                                     const core::Disk& below) {
     if (below.layers.empty()) {
@@ -483,6 +497,7 @@ Result<std::vector<std::filesystem::path>> FileSnapshotStore::filesInUse() {
         if (disks) {
             addBelow(disks->system);
             addBelow(disks->home);
+            std::for_each(disks->inspected.begin(), disks->inspected.end(), addBelow);
             if (disks->memory) {
                 files.push_back(disks->memory->file);
             }

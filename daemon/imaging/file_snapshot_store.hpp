@@ -54,6 +54,7 @@ public:
     Result<core::Disk> home(const DomainId& domain) override { return m_layers.home(domain); }
     Status resetHome(const DomainId& domain, uid_t owner, const std::string& name, const core::Disk& below) override;
     Result<std::vector<std::filesystem::path>> filesInUse() override;
+    Result<core::Disk> systemOf(const core::SnapshotRecord& record) override;
     Result<InstanceDisks> disksOf(const InstanceId& instance) override { return m_layers.disksOf(instance); }
 
     Status settle(const InstanceId& instance, const std::optional<DomainId>& keptHome,

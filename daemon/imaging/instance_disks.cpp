@@ -8,6 +8,10 @@ namespace {
 
 constexpr std::int64_t kFormat = 1;
 
+std::string inspectedKey(std::size_t index) {
+    return "inspected-" + std::to_string(index);
+}
+
 } // namespace
 
 std::string writeInstanceDisks(const core::SnapshotStore::InstanceDisks& disks, const std::filesystem::path& state) {
@@ -15,6 +19,9 @@ std::string writeInstanceDisks(const core::SnapshotStore::InstanceDisks& disks, 
         {"format", kFormat}, {"system", storedDisk(disks.system, state)}, {"home", storedDisk(disks.home, state)}};
     if (disks.memory) {
         table.insert_or_assign("memory", storedImage(*disks.memory, state));
+    }
+    for (std::size_t i = 0; i < disks.inspected.size(); ++i) {
+        table.insert_or_assign(inspectedKey(i), storedDisk(disks.inspected[i], state));
     }
     return textOf(table);
 }
@@ -26,9 +33,12 @@ Result<core::SnapshotStore::InstanceDisks> readInstanceDisks(std::string_view te
         return fail(table.error());
     }
     ManifestReader reader(*table, state);
-    core::SnapshotStore::InstanceDisks disks{reader.disk("system"), reader.disk("home"), std::nullopt};
+    core::SnapshotStore::InstanceDisks disks{reader.disk("system"), reader.disk("home"), std::nullopt, {}};
     if (reader.has("memory")) {
         disks.memory = reader.image("memory");
+    }
+    for (std::size_t i = 0; i < core::kMostInspectedDisks && reader.has(inspectedKey(i).c_str()); ++i) {
+        disks.inspected.push_back(reader.disk(inspectedKey(i).c_str()));
     }
     for (const auto& [key, disk] : {std::pair("system", &disks.system), std::pair("home", &disks.home)}) {
         if (disk->layers.empty()) {

@@ -41,6 +41,16 @@ struct Disk {
     bool operator==(const Disk&) const = default;
 };
 
+/// A disk of something else that a guest looks into (see SnapshotService::inspect()). What the guest writes to it, be
+/// it only what a journal had left, is thrown away with the guest.
+struct InspectedDisk {
+    std::string serial; ///< what the guest finds it by: at most 20 of [a-z-]
+    Disk disk;
+    bool operator==(const InspectedDisk&) const = default;
+};
+/// There are places for so many of them in a machine.
+inline constexpr std::size_t kMostInspectedDisks = 4;
+
 /// Everything that the hypervisor needs to know of one start of a domain. No user text in it.
 struct InstanceSpec {
     InstanceId id;
@@ -50,6 +60,7 @@ struct InstanceSpec {
     Acceleration acceleration = Acceleration::Emulation;
     Disk system;              ///< vda
     std::optional<Disk> home; ///< vdb
+    std::vector<InspectedDisk> inspected;
     std::filesystem::path kernel;
     std::filesystem::path initrd;
     /// The guest begins with this memory and stands still until Machines::load(); none: it boots.

@@ -9,8 +9,8 @@
 namespace bulkhead::core {
 namespace {
 
-constexpr std::array<std::string_view, 5> kAutomaticReasons{kReasonBeforeRevert, kReasonBeforeUpgrade, kReasonOnStop,
-                                                            kReasonSuspend, kReasonFork};
+constexpr std::array<std::string_view, 6> kAutomaticReasons{kReasonBeforeRevert, kReasonBeforeUpgrade, kReasonOnStop,
+                                                            kReasonSuspend,      kReasonFork,          kReasonDiff};
 
 bool isPresent(const SnapshotRecord& record) {
     return record.phase == SnapshotRecord::Phase::Present;

@@ -97,6 +97,9 @@ inline constexpr std::string_view kReasonBeforeUpgrade = "before-upgrade";
 inline constexpr std::string_view kReasonOnStop = "on-stop";
 inline constexpr std::string_view kReasonSuspend = "suspend";
 inline constexpr std::string_view kReasonFork = "fork";
+inline constexpr std::string_view kReasonDiff = "diff";
+/// What a domain was when it was contained. Not automatic: no rule removes it. What begins there reaches nothing.
+inline constexpr std::string_view kReasonEvidence = "evidence";
 
 /// What SnapshotRecord::suspect begins with when only the memory cannot be trusted.
 inline constexpr std::string_view kSuspectMemory = "memory: ";

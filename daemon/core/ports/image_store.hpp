@@ -49,6 +49,8 @@ struct InstancePlan {
     Disk systemBase;
     /// A home that goes with the instance lies above this, instead of an empty file system. Without `keptHome` only.
     Disk homeBase;
+    /// Each gets an empty layer above, which goes with the instance.
+    std::vector<InspectedDisk> inspected;
     /// The memory that the instance will begin with; noted for SnapshotStore::disksOf().
     std::optional<MemoryImageRef> memory;
     Bytes homeSize = 0;
@@ -59,6 +61,7 @@ struct InstancePlan {
 struct InstanceFiles {
     Disk system;
     Disk home;
+    std::vector<InspectedDisk> inspected;
     std::filesystem::path kernel;
     std::filesystem::path initrd;
     std::filesystem::path tokenFile;

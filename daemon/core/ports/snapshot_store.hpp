@@ -72,6 +72,9 @@ public:
     /// All folders, also unfinished ones, for the reconciler.
     virtual Result<std::vector<SnapshotId>> onDisk() = 0;
 
+    /// The layers of a node's system disk: its own, or of a domain that was stopped its template's. NotFound when that
+    /// version of the template has gone.
+    virtual Result<Disk> systemOf(const SnapshotRecord& record) = 0;
     /// The layers of a domain's kept home, the active one first.
     virtual Result<Disk> home(const DomainId& domain) = 0;
     /// Replaces a domain's home by an empty layer above `below` (a node's Disk::layers), atomically: either the old or
@@ -88,6 +91,7 @@ public:
         Disk system;
         Disk home;
         std::optional<MemoryImageRef> memory;
+        std::vector<Disk> inspected;
     };
     virtual Result<InstanceDisks> disksOf(const InstanceId& instance) = 0;
     /// Makes the notes of a running instance's disks (and of the kept home) say what the emulator really writes to,

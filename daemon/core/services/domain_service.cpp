@@ -182,6 +182,8 @@ Result<DomainId> DomainService::createDisposable(const Caller& caller, const std
     record.isKept = wish.isKept;
     entry.definition = definitionOfDisposable(record);
     entry.waitingClient = caller.busName;
+    entry.inspected = wish.inspected;
+    entry.inspectedNodes = wish.inspectedNodes;
     if (wish.node) {
         entry.head = {wish.node->id, wish.isInMemory && wish.node->memory};
         entry.state = entry.head.isSuspended ? DomainState::Suspended : DomainState::Stopped;

@@ -42,6 +42,9 @@ struct DisposableWish {
     std::optional<SnapshotRecord> node;
     bool isInMemory = true; ///< of a full node: goes on in its memory, otherwise boots from its disks
     bool isKept = false;    ///< see KeptDisposables
+    /// DomainEntry's; it boots then.
+    std::vector<InspectedDisk> inspected;
+    std::vector<SnapshotId> inspectedNodes;
 };
 
 /// Domains as their owners see them: make, find, list, remove, run programs in. Every call checks the caller; what

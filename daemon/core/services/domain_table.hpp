@@ -32,6 +32,9 @@ struct DomainEntry {
     std::string waitingClient;
     /// Disposables: windows carry it and are open (AdoptedGuest::hasWindows).
     bool hasWindows = false;
+    /// Disposables that only look into snapshots: their disks, and the snapshots, which stay for as long.
+    std::vector<InspectedDisk> inspected;
+    std::vector<SnapshotId> inspectedNodes;
     /// Why the definition cannot be used (bad or missing file); empty: it can.
     std::string definitionProblem;
 

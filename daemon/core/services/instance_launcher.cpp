@@ -53,7 +53,8 @@ std::optional<DomainId> InstanceLauncher::keptHomeOf(const DomainEntry& domain) 
 Result<InstanceLauncher::Launched> InstanceLauncher::launch(const DomainEntry& domain, const Wish& wish,
                                                             const JobContext& job) {
     Launched launched;
-    bool mayUseImage = wish.mayUseImage;
+    // A warm image is of a machine without disks to look into.
+    bool mayUseImage = wish.mayUseImage && domain.inspected.empty();
     bool mayUseShell = true;
     while (true) {
         job.report("Preparing disks", 0.05);
@@ -188,6 +189,7 @@ Result<InstanceLauncher::Started> InstanceLauncher::startEmulator(const Plan& pl
     spec.acceleration = plan.record.acceleration;
     spec.system = files->system;
     spec.home = files->home;
+    spec.inspected = files->inspected;
     spec.kernel = files->kernel;
     spec.initrd = files->initrd;
     if (plan.memory) {

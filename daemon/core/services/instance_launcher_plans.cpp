@@ -140,6 +140,7 @@ Result<InstanceLauncher::Plan> InstanceLauncher::planFor(const DomainEntry& doma
     planned->hostname = domain.record.name;
     planned->keptHome = keptHomeOf(domain);
     planned->files.keptHome = planned->keptHome;
+    planned->files.inspected = domain.inspected;
     if (wish.node) {
         if (auto used = useNode(*planned, *wish.node); !used) {
             return fail(used.error());

@@ -49,9 +49,15 @@ struct RevertResult {
     bool isRunning = false;
     std::string note; ///< for people, when something is to be said of it
 };
+struct ContainResult {
+    DomainId domain;
+    SnapshotId evidence;                ///< what it was then
+    std::optional<SnapshotId> lastGood; ///< the snapshot before that, where it could go back to
+    std::string note;                   ///< for people, when something is to be said of it
+};
 /// What a job gives back.
 using JobResult = std::variant<std::monostate, DomainId, StartResult, TemplateBuildResult, WarmImageResult,
-                               SnapshotResult, RevertResult, std::vector<Finding>>;
+                               SnapshotResult, RevertResult, ContainResult, std::vector<Finding>>;
 
 /// A copy of what a job is at one moment; `error` only when it failed or was cancelled.
 struct JobInfo {

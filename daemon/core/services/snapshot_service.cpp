@@ -115,7 +115,8 @@ Result<JobId> SnapshotService::create(const Caller& caller, const DomainId& doma
     }
     SnapshotRecord asAutomatic;
     asAutomatic.reason = options.reason;
-    if (isAutomatic(asAutomatic)) {
+    // A client that compares with now needs one for as long as that takes, and may forget it then.
+    if (isAutomatic(asAutomatic) && options.reason != kReasonDiff) {
         return fail(ErrorCode::InvalidArgument,
                     "reason: \"" + options.reason +
                         "\" is what Bulkhead says of the snapshots that it takes by itself, and "
@@ -180,12 +181,16 @@ Result<SnapshotTaker::Taken> SnapshotService::takeNow(const DomainId& domain, co
             break; // its home is what it is
         }
         [[fallthrough]];
-    case DomainState::Paused:
     case DomainState::Starting:
     case DomainState::Stopping:
         return fail(ErrorCode::WrongState, "domain \"" + entry->record.name + "\" is " +
                                                std::string(nameOf(entry->state)) +
-                                               "; a snapshot needs it running or stopped");
+                                               "; a snapshot needs it running, paused or stopped");
+    case DomainState::Paused: {
+        SnapshotTaker::Wish standing = wish;
+        standing.isStanding = true;
+        return m_taker.take(*entry, standing, job);
+    }
     }
     return m_taker.take(*entry, wish, job);
 }
@@ -198,6 +203,7 @@ std::vector<SnapshotId> SnapshotService::suspendedIn() const {
         if (entry.head.isSuspended && entry.head.node) {
             nodes.push_back(*entry.head.node);
         }
+        nodes.insert(nodes.end(), entry.inspectedNodes.begin(), entry.inspectedNodes.end());
     }
     return nodes;
 }
@@ -238,6 +244,7 @@ void SnapshotService::prune(const DomainId& domain, const std::optional<Snapshot
         if (entry.head.node) {
             stay.push_back(*entry.head.node);
         }
+        stay.insert(stay.end(), entry.inspectedNodes.begin(), entry.inspectedNodes.end());
     }
     if (kept) {
         stay.push_back(*kept);
@@ -443,6 +450,16 @@ Result<JobResult> SnapshotService::runFork(const Caller& caller, const SnapshotI
     definition.size = node->size;
     definition.label = options.label.value_or(definition.label);
     definition.egress = options.egress.value_or(definition.egress);
+    if (node->reason == kReasonEvidence) {
+        if (options.egress && *options.egress != "none") {
+            return fail(ErrorCode::InvalidArgument, "egress: snapshot " + shortId(from) +
+                                                        " is evidence; what begins there reaches nothing");
+        }
+        definition.egress = "none";
+        if (std::find(definition.tags.begin(), definition.tags.end(), kReasonEvidence) == definition.tags.end()) {
+            definition.tags.emplace_back(kReasonEvidence);
+        }
+    }
     return m_domains.createFork(caller, name, definition, *node, !options.isDiskOnly).map([](const DomainId& id) {
         return JobResult(id);
     });

@@ -69,6 +69,10 @@ public:
     };
     /// A disposable that begins where the node stands, which stays for as long; LifecycleService starts it.
     Result<DomainId> forkDisposable(const Caller& caller, const SnapshotId& from, const DisposableOptions& options);
+    /// A disposable of the template "minimal" that has the disks of both nodes, as far as they differ, to look into;
+    /// LifecycleService starts it. What it finds only it can say: the caller runs a program in it. The nodes stay for
+    /// as long. InvalidArgument when they have nothing in common.
+    Result<DomainId> inspect(const Caller& caller, const SnapshotId& first, const SnapshotId& second);
     /// A full snapshot, and the domain is stopped; its next start goes on from there. WrongState unless it runs, and
     /// for disposables that are not to be kept.
     Result<JobId> suspend(const Caller& caller, const DomainId& domain);

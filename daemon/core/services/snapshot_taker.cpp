@@ -40,6 +40,7 @@ struct SnapshotTaker::Plan {
     std::string note;
     bool isLast = false;
     bool isHeld = false; ///< it is paused, and stays so
+    bool isStanding = false; ///< it was paused before
     bool isCommitted = false;
     bool mayHaveSwitched = false; ///< the emulator may write to the new layers
     bool isPublished = false;     ///< the frozen layers are the node's alone: nobody may write to them any more
@@ -50,6 +51,7 @@ Result<SnapshotTaker::Plan> SnapshotTaker::plan(const DomainEntry& domain, const
     plan.name = "domain \"" + domain.record.name + "\"";
     plan.instance = domain.instance;
     plan.isLast = wish.isLast;
+    plan.isStanding = wish.isStanding && domain.instance;
     SnapshotRecord& record = plan.record;
     record.id = randomId<SnapshotId>();
     record.parent = domain.head.node;
@@ -59,6 +61,7 @@ Result<SnapshotTaker::Plan> SnapshotTaker::plan(const DomainEntry& domain, const
     record.createdAt = m_ports.clock.now();
     record.reason = wish.reason;
     record.label = wish.label;
+    record.isPinned = wish.isPinned;
     record.templateName = domain.definition.templateName;
     record.size = domain.definition.size;
     plan.source.keptHome = InstanceLauncher::keptHomeOf(domain);
@@ -150,6 +153,9 @@ Status SnapshotTaker::takeDisks(Plan& plan) {
         return committed;
     }
     plan.isCommitted = true;
+    if (plan.isStanding) {
+        return switchLayers(plan);
+    }
     if (auto frozen = m_ports.links.freeze(id, {}); !frozen) {
         return frozen;
     }
@@ -187,6 +193,12 @@ Status SnapshotTaker::takeAll(Plan& plan) {
         return committed;
     }
     plan.isCommitted = true;
+    if (plan.isStanding) {
+        // Its file systems are as a power cut would leave them, but for the memory that is of the same moment.
+        return m_ports.machines.pauseAndSave(id, plan.files.devices)
+            .and_then([&] { return plan.capture->copy(); })
+            .and_then([&] { return switchLayers(plan); });
+    }
     if (auto frozen = forgive(plan, m_ports.links.freeze(id, {.ofMemory = true})); !frozen) {
         return frozen;
     }

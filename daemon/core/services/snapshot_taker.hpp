@@ -48,6 +48,9 @@ public:
         std::string label;
         /// The guest stays paused after it, for an emulator that is ended then: the snapshot is its last moment.
         bool isLast = false;
+        bool isPinned = false;
+        /// The guest stands still, and goes on doing so: nothing is asked of its agent.
+        bool isStanding = false;
     };
     struct Taken {
         SnapshotRecord record;

@@ -177,13 +177,18 @@ public:
         } else {
             files.home = above(folder / "home.qcow2", plan.homeBase, "/fake/bases/home.img");
         }
+        std::vector<core::Disk> inspected;
+        for (const core::InspectedDisk& wanted : plan.inspected) {
+            inspected.push_back(above(folder / (wanted.serial + ".qcow2"), wanted.disk, {}));
+            files.inspected.push_back({wanted.serial, inspected.back()});
+        }
         files.kernel = templateFolder / "vmlinuz";
         files.initrd = templateFolder / "initrd.img";
         files.tokenFile = folder / "token";
         files.agentSocket = "/fake/run/" + plan.instance.text() + "/agent.sock";
         files.emulatorGid = 107;
         instances.emplace(plan.instance, plan.keptHome);
-        disks[plan.instance] = {files.system, files.home, plan.memory};
+        disks[plan.instance] = {files.system, files.home, plan.memory, inspected};
         return files;
     }
     Status removeInstance(const InstanceId& instance, const std::optional<DomainId>& keptHome) override {

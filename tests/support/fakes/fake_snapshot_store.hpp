@@ -86,6 +86,7 @@ public:
         for (const auto& [id, disks] : m_instances.disks) {
             addAll(disks.system);
             addAll(disks.home);
+            std::for_each(disks.inspected.begin(), disks.inspected.end(), addAll);
         }
         for (const auto& [id, node] : m_nodes) {
             addAll(node.files.system);
@@ -287,6 +288,12 @@ public:
         const auto lock = this->lock();
         return inUse();
     }
+    Result<core::Disk> systemOf(const core::SnapshotRecord& record) override {
+        return record.system.layers.empty()
+                   ? core::Disk{{{"/fake/templates/" + record.templateName + "/" + record.templateVersion + "/root.img",
+                                  core::DiskFormat::Raw}}}
+                   : record.system;
+    }
     Result<InstanceDisks> disksOf(const InstanceId& instance) override {
         const auto lock = this->lock();
         return notedOf(instance);
@@ -461,6 +468,7 @@ private:
         for (const auto& [id, disks] : m_instances.disks) {
             addBelow(disks.system);
             addBelow(disks.home);
+            std::for_each(disks.inspected.begin(), disks.inspected.end(), addBelow);
             if (disks.memory) {
                 files.insert(disks.memory->file);
             }

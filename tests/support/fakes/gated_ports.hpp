@@ -305,6 +305,9 @@ public:
     Result<std::vector<std::filesystem::path>> filesInUse() override {
         return m_gate.pass("SnapshotStore::filesInUse", [&] { return m_inner.filesInUse(); });
     }
+    Result<core::Disk> systemOf(const core::SnapshotRecord& record) override {
+        return m_gate.pass("SnapshotStore::systemOf", [&] { return m_inner.systemOf(record); });
+    }
     Result<InstanceDisks> disksOf(const InstanceId& instance) override {
         return m_gate.pass("SnapshotStore::disksOf", [&] { return m_inner.disksOf(instance); });
     }

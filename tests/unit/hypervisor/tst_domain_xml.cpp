@@ -87,6 +87,17 @@ InstanceSpec withoutHome() {
     return spec;
 }
 
+InstanceSpec inspector() {
+    auto spec = plainSpec();
+    for (const std::string serial : {"a-system", "a-home", "b-system", "b-home"}) {
+        spec.inspected.push_back({serial,
+                                  {{{"/store/instances/1/" + serial + ".qcow2", DiskFormat::Qcow2},
+                                    {"/store/snapshots/" + serial + "/layer.qcow2", DiskFormat::Qcow2},
+                                    {"/store/templates/2/root.img", DiskFormat::Raw}}}});
+    }
+    return spec;
+}
+
 InstanceSpec deepChains() {
     auto spec = plainSpec();
     spec.system.layers = {{"/s/4.qcow2", DiskFormat::Qcow2},
@@ -127,6 +138,7 @@ private slots:
         QTest::newRow("hostile_paths") << hostilePaths() << "";
         QTest::newRow("from_image") << fromImage() << "";
         QTest::newRow("from_hostile_image") << fromHostileImage() << "";
+        QTest::newRow("inspector") << inspector() << "";
         QTest::newRow("for_image") << forImage() << "";
         QTest::newRow("console_log") << plainSpec() << "/log/1.log";
     }
@@ -218,6 +230,22 @@ private slots:
             });
         }
         row("too many outputs", "at most 16 outputs", [](InstanceSpec& s) { s.heads = 17; });
+        row("a fifth disk to look into", "at most 4 disks", [](InstanceSpec& s) {
+            s = inspector();
+            s.inspected.push_back(s.inspected.front());
+        });
+        row("a serial of another kind", "cannot be a disk's serial", [](InstanceSpec& s) {
+            s = inspector();
+            s.inspected[1].serial = "a,home";
+        });
+        row("a disk without a file", "disk a-home has no file", [](InstanceSpec& s) {
+            s = inspector();
+            s.inspected[1].disk.layers.clear();
+        });
+        row("looks in and begins in memory", "no disks to look into", [](InstanceSpec& s) {
+            s = inspector();
+            s.memoryImage = "/i/memory";
+        });
         row("no address", "AF_VSOCK address", [](InstanceSpec& s) { s.transport = core::Transport::Vsock; });
         row("no socket", "socket is not absolute", [](InstanceSpec& s) { s.agentSocket.clear(); });
         row("no UTF-8", "cannot carry", [](InstanceSpec& s) { s.system.layers[1].path = "/a\xff"; });
