@@ -146,6 +146,14 @@ struct SnapshotForkArguments {
     bool isDiskOnly = false;
     bool json = false;
 };
+struct SnapshotDiffArguments {
+    std::string domain;
+    std::string from;
+    std::string to; ///< or "now"
+    bool isDeep = false;
+    bool isAll = false; ///< lists however many there are
+    bool json = false;
+};
 struct SnapshotPinArguments {
     std::string id;
     bool isPinned = false;
@@ -195,15 +203,14 @@ struct DoctorArguments {
     bool json = false;
 };
 
-using Invocation =
-    std::variant<RunArguments, ResumeArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments,
-                 DomainSetArguments, DomainStartArguments, DomainStopArguments, DomainRemoveArguments,
-                 DomainRestoreArguments, DomainAppsArguments, DomainLaunchArguments, DomainScreenshotArguments,
-                 DomainWindowsArguments, DomainExportArguments, DomainSuspendArguments, DomainResumeArguments,
-                 SnapshotCreateArguments, SnapshotListArguments, SnapshotTreeArguments, SnapshotShowArguments,
-                 SnapshotRevertArguments, SnapshotForkArguments, SnapshotPinArguments, SnapshotLabelArguments,
-                 SnapshotRemoveArguments, TemplateListArguments, TemplateShowArguments, TemplateBuildArguments,
-                 TemplateInstallArguments, TemplateUpdateArguments, TemplateWarmArguments, DoctorArguments>;
+using Invocation = std::variant<
+    RunArguments, ResumeArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments, DomainSetArguments,
+    DomainStartArguments, DomainStopArguments, DomainRemoveArguments, DomainRestoreArguments, DomainAppsArguments,
+    DomainLaunchArguments, DomainScreenshotArguments, DomainWindowsArguments, DomainExportArguments,
+    DomainSuspendArguments, DomainResumeArguments, SnapshotCreateArguments, SnapshotListArguments,
+    SnapshotTreeArguments, SnapshotShowArguments, SnapshotRevertArguments, SnapshotForkArguments, SnapshotDiffArguments,
+    SnapshotPinArguments, SnapshotLabelArguments, SnapshotRemoveArguments, TemplateListArguments, TemplateShowArguments,
+    TemplateBuildArguments, TemplateInstallArguments, TemplateUpdateArguments, TemplateWarmArguments, DoctorArguments>;
 
 /// A command line that is done once it is read: --help and --version (status 0, `text` for standard output), or a
 /// mistake (status 2, `text` and `hint` for standard error).

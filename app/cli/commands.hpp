@@ -34,6 +34,7 @@ int showTree(const SnapshotTreeArguments& arguments, Session& session);
 int showSnapshot(const SnapshotShowArguments& arguments, Session& session);
 int revertDomain(const SnapshotRevertArguments& arguments, Session& session);
 int forkDomain(const SnapshotForkArguments& arguments, Session& session);
+int diffSnapshots(const SnapshotDiffArguments& arguments, Session& session);
 int pinSnapshot(const SnapshotPinArguments& arguments, Session& session);
 int labelSnapshot(const SnapshotLabelArguments& arguments, Session& session);
 int removeSnapshot(const SnapshotRemoveArguments& arguments, Session& session);

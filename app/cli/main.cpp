@@ -65,6 +65,7 @@ struct Dispatch {
     int operator()(const SnapshotShowArguments& a) const { return withSession(showSnapshot, a, interrupts); }
     int operator()(const SnapshotRevertArguments& a) const { return withSession(revertDomain, a, interrupts); }
     int operator()(const SnapshotForkArguments& a) const { return withSession(forkDomain, a, interrupts); }
+    int operator()(const SnapshotDiffArguments& a) const { return withSession(diffSnapshots, a, interrupts); }
     int operator()(const SnapshotPinArguments& a) const { return withSession(pinSnapshot, a, interrupts); }
     int operator()(const SnapshotLabelArguments& a) const { return withSession(labelSnapshot, a, interrupts); }
     int operator()(const SnapshotRemoveArguments& a) const { return withSession(removeSnapshot, a, interrupts); }

@@ -143,6 +143,10 @@ void Manager::forkSnapshot(const QString& id, const QString& name, const ForkOpt
     whenDone(m_proxy->ForkSnapshot(id, name, optionsFrom(options)), m_proxy.get(), std::move(done), pathOf);
 }
 
+void Manager::inspect(const QString& a, const QString& b, Callback<QDBusObjectPath> done) {
+    whenDone(m_proxy->Inspect(a, b, {}), m_proxy.get(), std::move(done), pathOf);
+}
+
 void Manager::listTemplates(Callback<QList<TemplateInfo>> done) {
     whenDone(m_proxy->ListTemplates(), m_proxy.get(), std::move(done), [](const auto& reply) {
         QList<TemplateInfo> templates;

@@ -74,6 +74,8 @@ public:
     /// The job's result: domain (its path).
     void forkSnapshot(const QString& id, const QString& name, const ForkOptions& options,
                       Callback<QDBusObjectPath> done);
+    /// Starts a disposable that looks into two snapshots; see the contract. The job's result: domain (its path).
+    void inspect(const QString& a, const QString& b, Callback<QDBusObjectPath> done);
     void listTemplates(Callback<QList<TemplateInfo>> done);
     void describeTemplate(const QString& name, Callback<TemplateInfo> done);
     /// Root only. An empty `size`: the default one.

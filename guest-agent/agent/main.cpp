@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // bulkhead-agent: the first process of a domain (as /init), which becomes systemd in some; there with --unit a service.
-// With --connect-fd an ordinary process for tests.
+// With --connect-fd an ordinary process for tests. `inspect` and `facts` look into disks and at the machine (inspect/).
 #include "agent/accounts.hpp"
 #include "agent/boot.hpp"
 #include "agent/connections.hpp"
@@ -8,6 +8,7 @@
 #include "agent/session_bridge.hpp"
 #include "agent/small_file.hpp"
 #include "agent/transport.hpp"
+#include "inspect/inspect.hpp"
 
 #include <cerrno>
 #include <charconv>
@@ -253,7 +254,7 @@ template <typename Machine> [[noreturn]] void serveMachine(const std::function<v
 
 int usage() {
     say("usage: bulkhead-agent --connect-fd N|--listen-unix PATH --token-file FILE, or --unit as a service "
-        "(or, as the first process, nothing)");
+        "(or, as the first process, nothing); bulkhead-agent inspect [--deep]|facts");
     return 2;
 }
 
@@ -263,8 +264,16 @@ int run(std::span<char*> arguments) {
         runAsInit();
     }
     boot::openStandardDescriptors();
-    if (arguments.size() == 2 && std::string_view(arguments[1]) == "--unit") {
+    const std::string_view word = arguments.size() > 1 ? arguments[1] : "";
+    if (word == "--unit" && arguments.size() == 2) {
         runAsUnit();
+    }
+    if (word == "facts" && arguments.size() == 2) {
+        return inspect::reportFacts(STDOUT_FILENO);
+    }
+    const bool isDeep = arguments.size() == 3 && std::string_view(arguments[2]) == "--deep";
+    if (word == "inspect" && (arguments.size() == 2 || isDeep)) {
+        return inspect::inspectDisks(isDeep, STDOUT_FILENO);
     }
     if (arguments.size() != 5 || std::string_view(arguments[3]) != "--token-file") {
         return usage();

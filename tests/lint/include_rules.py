@@ -14,6 +14,7 @@ from sources import report, source_files
 
 # What travels over descriptors that D-Bus hands out, as headers: the only ones of the contract that are code.
 STREAMS = {"dbus/interfaces/exec_stream.hpp", "dbus/interfaces/session_stream.hpp"}
+DIFF_STREAM = {"dbus/interfaces/diff_stream.hpp"}
 # Module -> (its folder, modules it may use, single headers of other modules it may include).
 MODULES = {
     "base": ("daemon/base", set(), set()),
@@ -34,13 +35,14 @@ MODULES = {
     "channel": ("daemon/channel", {"base", "protocol"}, STREAMS),
     "egress": ("daemon/egress", {"base", "policy"}, set()),
     "protocol": ("guest-agent/protocol", set(), set()),
-    "agent": ("guest-agent/agent", {"base", "protocol"}, set()),
+    "inspect": ("guest-agent/inspect", {"base"}, DIFF_STREAM),
+    "agent": ("guest-agent/agent", {"base", "protocol", "inspect"}, set()),
     "session": ("guest-agent/session", {"base", "protocol"}, set()),
-    "client": ("app/client", set(), STREAMS),
+    "client": ("app/client", set(), STREAMS | DIFF_STREAM),
     "menu": ("app/menu", {"client"}, set()),
-    "cli": ("app/cli", {"client", "menu", "policy"}, STREAMS),
+    "cli": ("app/cli", {"client", "menu", "policy"}, STREAMS | DIFF_STREAM),
     "widgets": ("app/widgets", {"client"}, set()),
-    "gui": ("app/gui", {"client", "menu", "widgets"}, STREAMS),
+    "gui": ("app/gui", {"client", "menu", "widgets"}, STREAMS | DIFF_STREAM),
     "viewer": ("app/viewer", {"client", "widgets"}, STREAMS),
 }
 # The composition root: files directly in daemon/ wire everything together.

@@ -21,6 +21,13 @@ constexpr const char* kForkFooter = "The new domain is not started. It and its s
                                     "word that is the name of a domain\n"
                                     "means that domain as it is now.";
 
+constexpr const char* kDiffFooter =
+    "A disposable domain looks into both, and what it finds is listed: added (+), removed (-) and changed (~) files "
+    "and\n"
+    "packages. What it says is a guest's word. Files that nothing has touched since both were one are not read, "
+    "unless\n"
+    "--deep. With \"now\" a snapshot without the memory is taken first, which goes by itself later.";
+
 constexpr const char* kWithoutMemory = "The disks alone, without the memory: it boots";
 
 } // namespace
@@ -32,6 +39,7 @@ void SnapshotGrammar::addTo(CLI::App& app, Verbs& verbs) {
     addTaking(noun, verbs);
     addReading(noun, verbs);
     addGoing(noun, verbs);
+    addComparing(noun, verbs);
     addKeeping(noun, verbs);
     noun->footer(kNounFooter); // last: verbs made after it would inherit it
 }
@@ -78,6 +86,17 @@ void SnapshotGrammar::addGoing(CLI::App* noun, Verbs& verbs) {
     verb->add_flag("--disk", m_fork.isDiskOnly, kWithoutMemory);
     verb->footer(kForkFooter);
     verbs.emplace_back(verb, [this] { return Invocation(m_fork); });
+}
+
+void SnapshotGrammar::addComparing(CLI::App* noun, Verbs& verbs) {
+    CLI::App* verb = addVerb(noun, "diff", "Show in which files and packages two snapshots differ", m_diff.json);
+    addText(verb, "DOMAIN", m_diff.domain, "", "The domain, whose snapshots are meant first")->required();
+    addText(verb, "A", m_diff.from, "", "The earlier snapshot")->required();
+    addText(verb, "B|now", m_diff.to, "", "The later one, or the domain as it is now")->required();
+    verb->add_flag("--deep", m_diff.isDeep, "Read all files, also those that look untouched");
+    verb->add_flag("--all", m_diff.isAll, "List however many there are");
+    verb->footer(kDiffFooter);
+    verbs.emplace_back(verb, [this] { return Invocation(m_diff); });
 }
 
 void SnapshotGrammar::addKeeping(CLI::App* noun, Verbs& verbs) {

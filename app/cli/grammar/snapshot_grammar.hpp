@@ -18,6 +18,7 @@ private:
     void addTaking(CLI::App* noun, Verbs& verbs);
     void addReading(CLI::App* noun, Verbs& verbs);
     void addGoing(CLI::App* noun, Verbs& verbs);
+    void addComparing(CLI::App* noun, Verbs& verbs);
     void addKeeping(CLI::App* noun, Verbs& verbs);
 
     SnapshotCreateArguments m_create;
@@ -26,6 +27,7 @@ private:
     SnapshotShowArguments m_show;
     SnapshotRevertArguments m_revert;
     SnapshotForkArguments m_fork;
+    SnapshotDiffArguments m_diff;
     SnapshotPinArguments m_pin{.isPinned = true};
     SnapshotPinArguments m_unpin;
     SnapshotLabelArguments m_label;

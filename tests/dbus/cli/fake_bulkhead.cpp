@@ -286,6 +286,11 @@ QDBusObjectPath FakeManager::ForkSnapshot(const QString& id, const QString& name
     return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.forked(name);
 }
 
+QDBusObjectPath FakeManager::Inspect(const QString& a, const QString& b, const QVariantMap& options) {
+    m_owner.inspected = {a, b};
+    return StartDisposable(options);
+}
+
 bulkhead::client::VariantMapList FakeManager::ListTemplates() {
     return m_owner.failed(*this) ? bulkhead::client::VariantMapList() : m_owner.templates;
 }

@@ -124,6 +124,7 @@ public slots:
     QDBusObjectPath RemoveSnapshot(const QString& id, const QVariantMap& options);
     QDBusObjectPath Revert(const QString& id, const QVariantMap& options);
     QDBusObjectPath ForkSnapshot(const QString& id, const QString& name, const QVariantMap& options);
+    QDBusObjectPath Inspect(const QString& a, const QString& b, const QVariantMap& options);
     bulkhead::client::VariantMapList ListTemplates();
     QVariantMap DescribeTemplate(const QString& name);
     QDBusObjectPath BuildTemplate(const QString& name, const QVariantMap& options);
@@ -182,9 +183,10 @@ public:
     bulkhead::client::VariantMapList snapshots;
     bulkhead::client::VariantMapList deleted; ///< what can be restored
     QString purged;
-    QString lastSnapshot;            ///< the id of the last call about one
-    QVariantMap lastSnapshotOptions; ///< and what was wanted of it
-    QVariantMap jobResult;           ///< of BuildTemplate, Doctor, Snapshot, Suspend, Revert and RemoveSnapshot
+    QString lastSnapshot;                  ///< the id of the last call about one
+    QVariantMap lastSnapshotOptions;       ///< and what was wanted of it
+    std::pair<QString, QString> inspected; ///< what the last Inspect was about
+    QVariantMap jobResult;                 ///< of BuildTemplate, Doctor, Snapshot, Suspend, Revert and RemoveSnapshot
 
 private:
     void addObject(const QString& path, QObject* object);
