@@ -66,6 +66,11 @@ struct DomainStopArguments {
     std::optional<std::chrono::milliseconds> grace;
     bool json = false;
 };
+struct DomainPauseArguments {
+    std::string name;
+    bool goesOn = false; ///< unpause
+    bool json = false;
+};
 struct DomainSuspendArguments {
     std::string name;
     bool json = false;
@@ -195,15 +200,14 @@ struct DoctorArguments {
     bool json = false;
 };
 
-using Invocation =
-    std::variant<RunArguments, ResumeArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments,
-                 DomainSetArguments, DomainStartArguments, DomainStopArguments, DomainRemoveArguments,
-                 DomainRestoreArguments, DomainAppsArguments, DomainLaunchArguments, DomainScreenshotArguments,
-                 DomainWindowsArguments, DomainExportArguments, DomainSuspendArguments, DomainResumeArguments,
-                 SnapshotCreateArguments, SnapshotListArguments, SnapshotTreeArguments, SnapshotShowArguments,
-                 SnapshotRevertArguments, SnapshotForkArguments, SnapshotPinArguments, SnapshotLabelArguments,
-                 SnapshotRemoveArguments, TemplateListArguments, TemplateShowArguments, TemplateBuildArguments,
-                 TemplateInstallArguments, TemplateUpdateArguments, TemplateWarmArguments, DoctorArguments>;
+using Invocation = std::variant<
+    RunArguments, ResumeArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments, DomainSetArguments,
+    DomainStartArguments, DomainStopArguments, DomainRemoveArguments, DomainRestoreArguments, DomainAppsArguments,
+    DomainLaunchArguments, DomainScreenshotArguments, DomainWindowsArguments, DomainExportArguments,
+    DomainPauseArguments, DomainSuspendArguments, DomainResumeArguments, SnapshotCreateArguments, SnapshotListArguments,
+    SnapshotTreeArguments, SnapshotShowArguments, SnapshotRevertArguments, SnapshotForkArguments, SnapshotPinArguments,
+    SnapshotLabelArguments, SnapshotRemoveArguments, TemplateListArguments, TemplateShowArguments,
+    TemplateBuildArguments, TemplateInstallArguments, TemplateUpdateArguments, TemplateWarmArguments, DoctorArguments>;
 
 /// A command line that is done once it is read: --help and --version (status 0, `text` for standard output), or a
 /// mistake (status 2, `text` and `hint` for standard error).
