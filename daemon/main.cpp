@@ -16,6 +16,7 @@
 #include "core/services/kept_disposables.hpp"
 #include "core/services/lifecycle_service.hpp"
 #include "core/services/lineage_table.hpp"
+#include "core/services/pause_service.hpp"
 #include "core/services/reconciler.hpp"
 #include "core/services/shell_pool.hpp"
 #include "core/services/snapshot_service.hpp"
@@ -302,7 +303,7 @@ int run(const Settings& settings) noexcept {
     });
     if (makesImages) {
         lifecycle.whenBooted([&warmImages](const core::InstanceRecord& instance, const std::string& name) {
-            warmImages.makeSoon(name, instance.size);
+            warmImages.makeSoon(name, instance.size, instance.audio);
         });
     }
     const core::GuestEventRelay::Targets targets{lifecycle, [&lifecycle, &shells](const InstanceId& instance) {
@@ -340,6 +341,7 @@ int run(const Settings& settings) noexcept {
                                        .links = links,
                                        .clock = clock},
                                       lineage, templates, monitor);
+    core::PauseService pauses(table, {.hypervisor = hypervisor, .links = links}, jobs);
     core::SnapshotService snapshots(snapshotStore, table, domains, lifecycle, lineage, snapshotTaker, jobs);
     core::KeptDisposables kept(snapshots, cleanUps);
     lifecycle.setKeeping({.suspend = [&kept](const DomainId& id) { kept.suspendSoon(id); },
@@ -389,6 +391,7 @@ int run(const Settings& settings) noexcept {
                               .trash = trash,
                               .displays = displays,
                               .lifecycle = lifecycle,
+                              .pauses = pauses,
                               .templates = templates,
                               .warmImages = warmImages,
                               .snapshots = snapshots,

@@ -40,6 +40,7 @@ constexpr const char* kSetFooter = R"(Settings:
   home-size=BYTES  the size of its home disk, such as 8GiB; it can only grow, while the domain is stopped
   tags=TAG,TAG     all its tags; tags= for none
   egress=PROFILE   what it may reach on the network (so far: none)
+  audio=out|off    whether it can be heard, from its next start on; it never hears (no microphone yet)
 
 Examples:
   bulkhead domain set work label=blue size=large
@@ -58,6 +59,8 @@ struct Grammar {
     DomainSetArguments domainSet;
     DomainStartArguments domainStart;
     DomainStopArguments domainStop;
+    DomainPauseArguments domainPause;
+    DomainPauseArguments domainUnpause{.name = {}, .goesOn = true, .json = false};
     DomainSuspendArguments domainSuspend;
     DomainResumeArguments domainResume;
     DomainRemoveArguments domainRemove;
@@ -153,6 +156,14 @@ struct Grammar {
             ->excludes(force)
             ->excludes(grace);
         verbs.emplace_back(verb, [this] { return Invocation(domainStop); });
+
+        verb = addVerb(noun, "pause", "Let a domain stand still, with all that it has in memory", domainPause.json);
+        addText(verb, "NAME", domainPause.name, "", "The domain")->required();
+        verbs.emplace_back(verb, [this] { return Invocation(domainPause); });
+
+        verb = addVerb(noun, "unpause", "Let a paused domain go on", domainUnpause.json);
+        addText(verb, "NAME", domainUnpause.name, "", "The domain")->required();
+        verbs.emplace_back(verb, [this] { return Invocation(domainUnpause); });
 
         verb =
             addVerb(noun, "suspend", "Stop a domain so that its next start goes on where it was", domainSuspend.json);

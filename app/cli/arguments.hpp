@@ -66,6 +66,11 @@ struct DomainStopArguments {
     std::optional<std::chrono::milliseconds> grace;
     bool json = false;
 };
+struct DomainPauseArguments {
+    std::string name;
+    bool goesOn = false; ///< unpause
+    bool json = false;
+};
 struct DomainSuspendArguments {
     std::string name;
     bool json = false;
@@ -207,7 +212,7 @@ using Invocation = std::variant<
     RunArguments, ResumeArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments, DomainSetArguments,
     DomainStartArguments, DomainStopArguments, DomainRemoveArguments, DomainRestoreArguments, DomainAppsArguments,
     DomainLaunchArguments, DomainScreenshotArguments, DomainWindowsArguments, DomainExportArguments,
-    DomainSuspendArguments, DomainResumeArguments, SnapshotCreateArguments, SnapshotListArguments,
+    DomainPauseArguments, DomainSuspendArguments, DomainResumeArguments, SnapshotCreateArguments, SnapshotListArguments,
     SnapshotTreeArguments, SnapshotShowArguments, SnapshotRevertArguments, SnapshotForkArguments, SnapshotDiffArguments,
     SnapshotPinArguments, SnapshotLabelArguments, SnapshotRemoveArguments, TemplateListArguments, TemplateShowArguments,
     TemplateBuildArguments, TemplateInstallArguments, TemplateUpdateArguments, TemplateWarmArguments, DoctorArguments>;

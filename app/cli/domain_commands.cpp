@@ -141,11 +141,18 @@ int setDomain(const DomainSetArguments& arguments, Session& session) {
     if (arguments.json) {
         return printOut(jsonText(jsonOf(*info)));
     }
+    const auto waits = [](const char* what, const QString& value) {
+        return value.isEmpty() ? std::string() : what + client::terminalSafe(value);
+    };
+    const std::string size = waits("its size ", info->nextSize);
+    const std::string sound = waits("its sound ", info->nextAudio);
+    const bool areBoth = !size.empty() && !sound.empty();
     // Told whenever it waits, not only when this very call made it so: who changes a label should know of it too.
     return printOut("Domain " + client::terminalSafe(arguments.name) + " is changed" +
-                    (info->isRestartNeeded
-                         ? "; its size " + client::terminalSafe(info->nextSize) + " takes effect at the next start.\n"
-                         : ".\n"));
+                    (size.empty() && sound.empty()
+                         ? std::string(".\n")
+                         : "; " + size + (areBoth ? " and " : "") + sound + (areBoth ? " take" : " takes") +
+                               " effect at the next start.\n"));
 }
 
 int startDomain(const DomainStartArguments& arguments, Session& session) {
@@ -191,6 +198,18 @@ int stopDomain(const DomainStopArguments& arguments, Session& session) {
     return changeDomain(session, arguments.name, arguments.json, "Stopping", "stopped",
                         [&](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
                             domain.stop(arguments.force, arguments.grace, std::move(done));
+                        });
+}
+
+int pauseDomain(const DomainPauseArguments& arguments, Session& session) {
+    return changeDomain(session, arguments.name, arguments.json, arguments.goesOn ? "Unpausing" : "Pausing",
+                        arguments.goesOn ? "running" : "paused",
+                        [&](client::Domain& domain, client::Callback<QDBusObjectPath> done) {
+                            if (arguments.goesOn) {
+                                domain.unpause(std::move(done));
+                            } else {
+                                domain.pause(std::move(done));
+                            }
                         });
 }
 

@@ -150,6 +150,14 @@ void Domain::suspend(Callback<QDBusObjectPath> done) {
     whenDone(m_proxy->Suspend({}), m_proxy.get(), std::move(done), pathOf);
 }
 
+void Domain::pause(Callback<QDBusObjectPath> done) {
+    whenDone(m_proxy->Pause({}), m_proxy.get(), std::move(done), pathOf);
+}
+
+void Domain::unpause(Callback<QDBusObjectPath> done) {
+    whenDone(m_proxy->Unpause({}), m_proxy.get(), std::move(done), pathOf);
+}
+
 void Domain::fork(const QString& name, const ForkOptions& fork, Callback<QDBusObjectPath> done) {
     whenDone(m_proxy->Fork(name, optionsFrom(fork)), m_proxy.get(), std::move(done), pathOf);
 }

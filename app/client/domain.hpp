@@ -81,6 +81,9 @@ public:
     /// The job's result: snapshot (its id), pause-ms, note (for people; may be empty).
     void snapshot(const SnapshotOptions& options, Callback<QDBusObjectPath> done);
     void suspend(Callback<QDBusObjectPath> done);
+    /// It stands still, with all that it has in memory, until it is unpaused.
+    void pause(Callback<QDBusObjectPath> done);
+    void unpause(Callback<QDBusObjectPath> done);
     /// A new domain that begins where this one stands now. The job's result: domain (its path).
     void fork(const QString& name, const ForkOptions& options, Callback<QDBusObjectPath> done);
     struct Picture {

@@ -83,6 +83,7 @@ DomainInfo domainInfoFrom(const QVariantMap& map) {
     info.size = text("size");
     info.label = text("label");
     info.egress = text("egress");
+    info.audio = text("audio");
     info.tags = map.value(QStringLiteral("tags")).toStringList();
     info.owner = static_cast<std::uint32_t>(number("owner"));
     info.homeSize = number("home-size");
@@ -90,6 +91,7 @@ DomainInfo domainInfoFrom(const QVariantMap& map) {
     info.isManaged = map.value(QStringLiteral("managed")).toBool();
     info.isRestartNeeded = map.value(QStringLiteral("restart-needed")).toBool();
     info.nextSize = text("next-size");
+    info.nextAudio = text("next-audio");
     info.head = text("head");
     info.isSuspended = map.value(QStringLiteral("suspended")).toBool();
     info.isKept = map.value(QStringLiteral("kept")).toBool();

@@ -34,6 +34,7 @@ struct DomainInfo {
     QString size;
     QString label;
     QString egress;
+    QString audio; ///< off or out
     QStringList tags;
     std::uint32_t owner = 0;
     std::uint64_t homeSize = 0;   ///< bytes
@@ -41,6 +42,7 @@ struct DomainInfo {
     bool isManaged = false;       ///< the definition is an administrator's
     bool isRestartNeeded = false; ///< something in the definition takes effect at its next start only
     QString nextSize;             ///< the size that it has then; empty: the same
+    QString nextAudio;            ///< the same of its sound
     QString head;                 ///< the snapshot that it comes from; empty: none
     bool isSuspended = false;     ///< its next start goes on in the memory of its head
     bool isKept = false;          ///< a disposable that is suspended, not removed, when its program has ended

@@ -4,6 +4,7 @@
 #include "gui/app_icon.hpp"
 #include "gui/desk.hpp"
 #include "gui/dialogs/create_dialog.hpp"
+#include "gui/dialogs/deleted_dialog.hpp"
 #include "gui/pages/domain_page.hpp"
 #include "gui/pages/first_run_page.hpp"
 #include "gui/pages/notice_page.hpp"
@@ -143,12 +144,22 @@ QWidget* MainWindow::makeLeft() {
     m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_list->setEditTriggers(QAbstractItemView::NoEditTriggers);
     m_list->setMouseTracking(true);
+    m_deleted = new QPushButton(tr("De&leted domains…"));
+    m_deleted->setAccessibleName(tr("Deleted domains"));
+    m_deleted->setToolTip(tr("Brings a removed domain back"));
+    m_deleted->setFlat(true);
+    makeRoomy(m_deleted);
+    connect(m_deleted, &QPushButton::clicked, this, &MainWindow::openDeletedDialog);
     auto* left = new QWidget;
     left->setFixedWidth(kLeftWidth);
     auto* layout = new QHBoxLayout(left);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
-    layout->addWidget(m_list, 1);
+    auto* column = new QVBoxLayout;
+    column->setSpacing(0);
+    column->addWidget(m_list, 1);
+    column->addWidget(m_deleted);
+    layout->addLayout(column, 1);
     layout->addWidget(makeLine(Qt::Vertical));
     return left;
 }
@@ -162,10 +173,16 @@ void MainWindow::makeActions() {
     };
     add(QKeySequence(Qt::CTRL | Qt::Key_K), [this] { m_search->setFocus(Qt::ShortcutFocusReason); });
     add(QKeySequence(Qt::CTRL | Qt::Key_N), &MainWindow::openCreateDialog);
+    add(QKeySequence(Qt::CTRL | Qt::Key_P), [this] {
+        if (!chosenDomain().isEmpty()) {
+            m_domainPage->togglePause();
+        }
+    });
     add(QKeySequence(Qt::CTRL | Qt::Key_Q), &MainWindow::quitRequested);
     setTabOrder(m_search, m_newDisposable);
     setTabOrder(m_newDisposable, m_newDomain);
     setTabOrder(m_newDomain, m_list);
+    setTabOrder(m_list, m_deleted);
 }
 
 void MainWindow::present() {
@@ -196,6 +213,15 @@ void MainWindow::openCreateDialog() {
     }
     auto* dialog = new CreateDialog(m_desk, this);
     connect(dialog, &CreateDialog::created, this, &MainWindow::chooseDomain);
+    dialog->open();
+}
+
+void MainWindow::openDeletedDialog() {
+    if (!m_desk.link.isAvailable()) {
+        return;
+    }
+    auto* dialog = new DeletedDialog(m_desk, this);
+    connect(dialog, &DeletedDialog::restored, this, &MainWindow::chooseDomain);
     dialog->open();
 }
 
@@ -278,6 +304,7 @@ QList<Command> MainWindow::commands() {
     const QString action = tr("Action");
     found.append({tr("New domain…"), action, [this] { openCreateDialog(); }});
     found.append({tr("New disposable"), action, [this] { m_desk.verbs.startDisposable(); }});
+    found.append({tr("Deleted domains…"), action, [this] { openDeletedDialog(); }});
     found.append({tr("Examine this host"), action, [this] { showHost(); }});
     found.append({tr("Quit Bulkhead (domains go on running)"), action, [this] { Q_EMIT quitRequested(); }});
     return found;
@@ -295,6 +322,9 @@ void MainWindow::addDomainCommands(QList<Command>& found, int number) {
     if (row.task == Task::None) {
         if (isRunning) {
             found.append({tr("Stop %1").arg(name), tr("Action"), [this, path] { m_desk.verbs.stop(path); }});
+            found.append({tr("Pause %1").arg(name), tr("Action"), [this, path] { m_desk.verbs.pause(path); }});
+        } else if (isPaused(row.info)) {
+            found.append({tr("Unpause %1").arg(name), tr("Action"), [this, path] { m_desk.verbs.unpause(path); }});
         } else {
             const QString title = isSuspended(row.info) ? tr("Resume %1") : tr("Start %1");
             found.append({title.arg(name), tr("Action"), [this, path] {
@@ -325,7 +355,7 @@ void MainWindow::addSnapshotCommands(QList<Command>& found, const client::Domain
     if (info.state == QLatin1String("running") && info.kind != QLatin1String("disposable")) {
         found.append({tr("Suspend %1").arg(name), action, [this, path] { m_desk.verbs.suspend(path); }});
     }
-    if (!isSuspended(info)) {
+    if (!isSuspended(info) && !isPaused(info)) {
         found.append({tr("Take a snapshot of %1").arg(name), action, [this, path] {
                           chooseDomain(path); // what comes of it is told there
                           m_desk.verbs.takeSnapshot(path);

@@ -31,6 +31,7 @@ public:
     void present();
     void chooseDomain(const QString& path);
     void openCreateDialog();
+    void openDeletedDialog();
     [[nodiscard]] QString chosenDomain() const;
 
 Q_SIGNALS:
@@ -62,6 +63,7 @@ private:
     SearchField* m_search;
     QPushButton* m_newDisposable;
     QPushButton* m_newDomain;
+    QPushButton* m_deleted;
     Banner* m_banner;
     QWidget* m_left;
     QListView* m_list;

@@ -136,7 +136,8 @@ void TrayIcon::rebuild() {
     } else {
         const qsizetype own = m_menu.actions().size();
         for (int number = 0; number < m_desk.domains.rowCount(); ++number) {
-            if (m_desk.domains.index(number).data(DomainModel::IsRunningRole).toBool()) {
+            const QModelIndex index = m_desk.domains.index(number);
+            if (index.data(DomainModel::IsRunningRole).toBool() || isPaused(m_desk.domains.row(number).info)) {
                 addDomain(number);
             }
         }
@@ -176,11 +177,21 @@ void TrayIcon::addDomain(int number) {
     }
     connect(menu->addAction(tr("Open in Bulkhead")), &QAction::triggered, this,
             [this, path] { Q_EMIT domainRequested(path); });
+    const bool isStill = isPaused(row.info);
+    QAction* pause = menu->addAction(isStill ? tr("Unpause") : tr("Pause"));
+    pause->setEnabled(row.task == Task::None);
+    connect(pause, &QAction::triggered, this, [this, path, isStill] {
+        if (isStill) {
+            m_desk.verbs.unpause(path);
+        } else {
+            m_desk.verbs.pause(path);
+        }
+    });
     QAction* suspend = menu->addAction(tr("Suspend"));
-    suspend->setEnabled(row.task == Task::None && row.info.canBeSuspended());
+    suspend->setEnabled(row.task == Task::None && !isStill && row.info.canBeSuspended());
     connect(suspend, &QAction::triggered, this, [this, path] { m_desk.verbs.suspend(path); });
     QAction* stop = menu->addAction(tr("Stop"));
-    stop->setEnabled(row.task == Task::None);
+    stop->setEnabled(row.task == Task::None && !isStill);
     connect(stop, &QAction::triggered, this, [this, path] { m_desk.verbs.stop(path); });
 }
 

@@ -113,6 +113,10 @@ void Verbs::withRunning(const QString& path, std::function<void()> then) {
         }
         return;
     }
+    if (isPaused(row->info)) {
+        unpause(path, std::move(then));
+        return;
+    }
     const QString title = isSuspended(row->info) ? tr("Resuming %1") : tr("Starting %1");
     act(
         path, Task::Starting, title.arg(shown(row->info.name, 64)),
@@ -163,6 +167,26 @@ void Verbs::suspend(const QString& path) {
     if (const auto* row = m_domains.find(path)) {
         act(path, Task::Suspending, tr("Suspending %1").arg(shown(row->info.name, 64)),
             [](client::Domain& domain, client::Callback<QDBusObjectPath> done) { domain.suspend(std::move(done)); });
+    }
+}
+
+void Verbs::pause(const QString& path) {
+    if (const auto* row = m_domains.find(path)) {
+        act(path, Task::Pausing, tr("Pausing %1").arg(shown(row->info.name, 64)),
+            [](client::Domain& domain, client::Callback<QDBusObjectPath> done) { domain.pause(std::move(done)); });
+    }
+}
+
+void Verbs::unpause(const QString& path, std::function<void()> then) {
+    if (const auto* row = m_domains.find(path)) {
+        act(
+            path, Task::Unpausing, tr("Unpausing %1").arg(shown(row->info.name, 64)),
+            [](client::Domain& domain, client::Callback<QDBusObjectPath> done) { domain.unpause(std::move(done)); },
+            [then = std::move(then)](const QVariantMap& /*result*/) {
+                if (then) {
+                    then();
+                }
+            });
     }
 }
 
@@ -247,6 +271,23 @@ void Verbs::remove(const QString& path) {
                 }
             });
     }
+}
+
+void Verbs::listDeleted(client::Callback<QList<client::DeletedInfo>> done) {
+    if (!refuseWithoutDaemon(done)) {
+        m_link.manager()->listDeleted(false, std::move(done));
+    }
+}
+
+void Verbs::restore(const QString& id, const QString& otherName, client::Callback<QString> done) {
+    if (refuseWithoutDaemon(done)) {
+        return;
+    }
+    m_link.manager()->restoreDomain(id, otherName,
+                                    [this, done = std::move(done)](client::Outcome<QDBusObjectPath> path) {
+                                        m_domains.refresh();
+                                        done(path.map([](const QDBusObjectPath& restored) { return restored.path(); }));
+                                    });
 }
 
 void Verbs::create(const QString& name, const client::CreateOptions& options, client::Callback<QString> done) {

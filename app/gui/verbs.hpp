@@ -28,13 +28,17 @@ public:
           QObject* parent = nullptr);
 
     void start(const QString& path);
-    /// Starts it unless it runs, then calls `then`; not called when it does not come up.
+    /// Starts it unless it runs, or lets it go on where it is paused, then calls `then`; not called when it does not
+    /// come up.
     void withRunning(const QString& path, std::function<void()> then);
     void stop(const QString& path);
     void forceStop(const QString& path);
     /// With the memory when it runs.
     void takeSnapshot(const QString& path);
     void suspend(const QString& path);
+    /// It stands still and keeps its memory, until unpause().
+    void pause(const QString& path);
+    void unpause(const QString& path, std::function<void()> then = nullptr);
     void revert(const QString& path, const QString& snapshot, const client::RevertOptions& options);
     /// A new domain that begins at that snapshot of `path`; an empty `snapshot`: as it is now. `done` gets its path, or
     /// what is wrong; that is not told anywhere else.
@@ -44,6 +48,10 @@ public:
     void listSnapshots(const QString& path, client::Callback<QList<client::SnapshotInfo>> done);
     /// Deletes the domain with its home; powers it off first when it runs.
     void remove(const QString& path);
+    /// Removed ones that can be brought back, the last one first.
+    void listDeleted(client::Callback<QList<client::DeletedInfo>> done);
+    /// An empty `otherName`: under the name that it had. `done` gets its path.
+    void restore(const QString& id, const QString& otherName, client::Callback<QString> done);
     void create(const QString& name, const client::CreateOptions& options, client::Callback<QString> done);
     /// Changes its definition; the model has it when `done` is called.
     void setDefinition(const QString& path, const QVariantMap& changes, client::Callback<client::DomainInfo> done);

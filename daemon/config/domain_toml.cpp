@@ -19,7 +19,7 @@ namespace {
 
 /// Keys that the vocabulary of definitions has, but that this version cannot honour: saying "unknown" would make people
 /// look for a typing error.
-constexpr std::string_view kLaterKeys[] = {"default_disposable", "internal", "audio", "autostart",
+constexpr std::string_view kLaterKeys[] = {"default_disposable", "internal", "autostart",
                                            "idle_suspend",       "limits",   "apps"};
 
 void readOwner(TomlTable& table, const DomainFile& file, const UserLookup& users, core::DomainDefinition& definition) {
@@ -61,6 +61,18 @@ void readKind(TomlTable& table, core::DomainDefinition& definition) {
     }
 }
 
+void readAudio(TomlTable& table, core::DomainDefinition& definition) {
+    if (const auto name = table.text("audio")) {
+        if (const auto audio = core::audioFrom(*name)) {
+            definition.audio = *audio;
+        } else {
+            table.addProblem("audio", "\"audio\" is \"" + escapeUntrusted(*name, 80) +
+                                          "\"; accepted are \"off\" and \"out\" (it can be heard; a microphone is not "
+                                          "possible yet)");
+        }
+    }
+}
+
 /// Reads a text that must be a simple name.
 void readName(TomlTable& table, std::string_view key, std::string_view what, std::string& target) {
     if (const auto name = table.text(key)) {
@@ -78,14 +90,16 @@ std::vector<std::pair<std::string_view, std::optional<std::string>>> linesOf(con
     for (const std::string& tag : definition.tags) {
         tags = (tags ? *tags + ", " : "[") + tomlQuoted(tag);
     }
-    return {{"kind", definition.kind == core::DomainKind::Standalone ? "\"standalone\"" : "\"app\""},
-            {"template", tomlQuoted(definition.templateName)},
-            {"size", unlessEmpty(definition.size)},
-            {"label", tomlQuoted(definition.label)},
-            {"egress", tomlQuoted(definition.egress)},
-            {"tags", tags ? std::optional(*tags + "]") : std::nullopt},
-            {"home_size",
-             definition.homeSize ? std::optional(tomlQuoted(exactBytes(*definition.homeSize))) : std::nullopt}};
+    return {
+        {"kind", definition.kind == core::DomainKind::Standalone ? "\"standalone\"" : "\"app\""},
+        {"template", tomlQuoted(definition.templateName)},
+        {"size", unlessEmpty(definition.size)},
+        {"label", tomlQuoted(definition.label)},
+        {"egress", tomlQuoted(definition.egress)},
+        {"tags", tags ? std::optional(*tags + "]") : std::nullopt},
+        {"home_size", definition.homeSize ? std::optional(tomlQuoted(exactBytes(*definition.homeSize))) : std::nullopt},
+        {"audio",
+         definition.audio == core::Audio::Off ? std::nullopt : std::optional(tomlQuoted(nameOf(definition.audio)))}};
 }
 
 /// Where a place of toml++ (lines and characters, both counted from 1) is in the text; none: nowhere.
@@ -154,6 +168,7 @@ tl::expected<core::DomainDefinition, Problems> parseDomainToml(std::string_view 
         definition.tags = std::move(*tags);
     }
     definition.homeSize = table.size("home_size", kLeastDisk, kMostDisk);
+    readAudio(table, definition);
     for (const std::string_view key : kLaterKeys) {
         table.refuse(key, "\"" + std::string(key) + "\" is not supported by this version; remove it");
     }
@@ -213,11 +228,12 @@ std::optional<std::string> editDomainToml(std::string_view text, const core::Dom
         }
         const auto begin = place ? offsetOf(text, place->begin) : std::nullopt;
         const auto end = place ? offsetOf(text, place->end) : std::nullopt;
-        // Only a list can be said to be empty; other keys that are to go would take their lines with them.
-        if (!begin || !end || *end < *begin || (!value && key != "tags")) {
+        // Only these can be said to be nothing; other keys that are to go would take their lines with them.
+        const std::string_view nothing = key == "tags" ? "[]" : key == "audio" ? "\"off\"" : "";
+        if (!begin || !end || *end < *begin || (!value && nothing.empty())) {
             return std::nullopt;
         }
-        edits.push_back({*begin, *end, value.value_or("[]")});
+        edits.push_back({*begin, *end, value.value_or(std::string(nothing))});
     }
     std::string edited(text);
     std::ranges::sort(edits, std::greater{}, &Edit::begin);

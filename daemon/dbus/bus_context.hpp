@@ -8,6 +8,7 @@
 #include "core/services/domain_service.hpp"
 #include "core/services/job_service.hpp"
 #include "core/services/lifecycle_service.hpp"
+#include "core/services/pause_service.hpp"
 #include "core/services/snapshot_service.hpp"
 #include "core/services/template_service.hpp"
 #include "core/services/trash_service.hpp"
@@ -61,6 +62,7 @@ struct BusContext {
     core::TrashService& trash;
     core::DisplayService& displays;
     core::LifecycleService& lifecycle;
+    core::PauseService& pauses;
     core::TemplateService& templates;
     core::WarmImageService& warmImages;
     core::SnapshotService& snapshots;

@@ -94,6 +94,7 @@ Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs,
                       {"size", text(entry.instance ? entry.instance->size : definition.size)},
                       {"label", text(definition.label)},
                       {"egress", text(definition.egress)},
+                      {"audio", text(nameOf(entry.isAudioWaiting() ? entry.instance->audio : definition.audio))},
                       {"tags", sdbus::Variant(definition.tags)},
                       {"owner", sdbus::Variant(std::uint32_t{entry.record.owner})},
                       {"file", text(definition.file)},
@@ -106,8 +107,11 @@ Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs,
     if (definition.homeSize) {
         described.emplace("home-size", std::uint64_t{*definition.homeSize});
     }
-    if (entry.isRestartNeeded()) {
+    if (entry.isSizeWaiting()) {
         described.emplace("next-size", text(definition.size));
+    }
+    if (entry.isAudioWaiting()) {
+        described.emplace("next-audio", text(nameOf(definition.audio)));
     }
     if (entry.instance) {
         described.emplace("acceleration", text(nameOf(entry.instance->acceleration)));

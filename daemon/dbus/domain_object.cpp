@@ -128,6 +128,22 @@ void DomainObject::Suspend(sdbus::Result<sdbus::ObjectPath>&& result, Options op
         [&context = m_context, caller, id = m_id] { return context.snapshots.suspend(caller, id); }, kSendJobPath);
 }
 
+void DomainObject::Pause(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {
+    const auto caller = admit("Pause");
+    finishReading(OptionReader(options));
+    m_context.answer(
+        caller, std::move(result),
+        [&context = m_context, caller, id = m_id] { return context.pauses.pause(caller, id); }, kSendJobPath);
+}
+
+void DomainObject::Unpause(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {
+    const auto caller = admit("Unpause");
+    finishReading(OptionReader(options));
+    m_context.answer(
+        caller, std::move(result),
+        [&context = m_context, caller, id = m_id] { return context.pauses.unpause(caller, id); }, kSendJobPath);
+}
+
 void DomainObject::Fork(sdbus::Result<sdbus::ObjectPath>&& result, std::string name, Options options) {
     const auto caller = admit("Fork");
     const auto wanted = forkOptionsFrom(options);

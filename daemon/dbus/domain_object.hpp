@@ -26,6 +26,8 @@ private:
     void Stop(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
     void Snapshot(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
     void Suspend(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
+    void Pause(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
+    void Unpause(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
     void Fork(sdbus::Result<sdbus::ObjectPath>&& result, std::string name, Options options) override;
     void Remove(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
     void Exec(sdbus::Result<std::uint64_t, sdbus::UnixFd, sdbus::UnixFd, sdbus::UnixFd, sdbus::UnixFd>&& result,

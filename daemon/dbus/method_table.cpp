@@ -39,6 +39,8 @@ constexpr std::array kTable{
     MethodRow{kDomain, "Remove", Action::UseOwn},
     MethodRow{kDomain, "Snapshot", Action::UseOwn},
     MethodRow{kDomain, "Suspend", Action::UseOwn},
+    MethodRow{kDomain, "Pause", Action::UseOwn},
+    MethodRow{kDomain, "Unpause", Action::UseOwn},
     MethodRow{kDomain, "Fork", Action::UseOwn},
     MethodRow{kDomain, "Exec", Action::UseOwn},
     MethodRow{kDomain, "Status", Action::UseOwn},

@@ -34,6 +34,7 @@ enum Slot : unsigned {
     KeyboardSlot = 6,
     TabletSlot = 7,
     DisplayPortSlot = 8, ///< for SPICE's port, where the agent needs no virtio-serial of its own
+    SoundSlot = 9,
     FirstInspectedSlot = 16,
 };
 
@@ -132,6 +133,9 @@ Status checkSpec(const core::InstanceSpec& spec, const DomainXmlOptions& options
     if (spec.heads > core::kMostHeads) {
         return fail(ErrorCode::InvalidArgument,
                     fmt::format("a guest has at most {} outputs, not {}", core::kMostHeads, spec.heads));
+    }
+    if (spec.audio != core::Audio::Off && spec.heads == 0) {
+        return fail(ErrorCode::InvalidArgument, "a guest without a display has no sound");
     }
     if (spec.emulatorUid == 0 || spec.emulatorGid == 0) {
         return fail(ErrorCode::InvalidArgument,
@@ -284,8 +288,18 @@ void writeDisplay(XmlWriter& xml, const core::InstanceSpec& spec) {
     xml.empty("clipboard", {{"copypaste", "no"}});
     xml.empty("filetransfer", {{"enable", "no"}});
     xml.close();
-    // libvirt would add a sound card's other end by itself otherwise.
-    xml.empty("audio", {{"id", "1"}, {"type", "none"}});
+    if (spec.audio == core::Audio::Out) {
+        // The codec has outputs only: there is no microphone that a viewer could be asked for.
+        xml.open("sound", {{"model", "ich9"}});
+        xml.empty("codec", {{"type", "output"}});
+        xml.empty("audio", {{"id", "1"}});
+        writePciSlot(xml, SoundSlot);
+        xml.close();
+        xml.empty("audio", {{"id", "1"}, {"type", "spice"}});
+    } else {
+        // libvirt would add a sound card's other end by itself otherwise.
+        xml.empty("audio", {{"id", "1"}, {"type", "none"}});
+    }
     xml.open("video");
     xml.empty("model", {{"type", "virtio"}, {"heads", std::to_string(spec.heads)}, {"primary", "yes"}});
     writePciSlot(xml, VideoSlot);

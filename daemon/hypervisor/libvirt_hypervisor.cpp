@@ -297,6 +297,23 @@ Result<std::vector<core::ObservedInstance>> LibvirtHypervisor::list() {
     });
 }
 
+Status LibvirtHypervisor::pause(const InstanceId& id) {
+    return m_connection.repeatable([&id](virConnect* connection) -> Status {
+        auto domain = lookUp(connection, id, "pause");
+        if (!domain) {
+            return fail(domain.error());
+        }
+        int state = VIR_DOMAIN_NOSTATE;
+        if (virDomainGetState(domain->get(), &state, nullptr, 0) == 0 && state == VIR_DOMAIN_PAUSED) {
+            return {};
+        }
+        if (virDomainSuspend(domain->get()) < 0) {
+            return fail(lastLibvirtError(aboutInstance("pause", id)));
+        }
+        return {};
+    });
+}
+
 Status LibvirtHypervisor::resume(const InstanceId& id) {
     return m_connection.repeatable([&id](virConnect* connection) -> Status {
         auto domain = lookUp(connection, id, "resume");

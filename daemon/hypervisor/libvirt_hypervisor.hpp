@@ -55,6 +55,7 @@ public:
     Status destroy(const InstanceId& id) override;
     /// Without those whose process has ended already. `pid` is 0 while libvirt is starting it.
     Result<std::vector<core::ObservedInstance>> list() override;
+    Status pause(const InstanceId& id) override;
     Status resume(const InstanceId& id) override;
 
     Result<UniqueFd> openDisplay(const InstanceId& instance) override;

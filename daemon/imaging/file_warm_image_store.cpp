@@ -33,6 +33,7 @@ std::string digestOf(const core::WarmImageKey& key) {
         digest.addText(part);
     }
     digest.addText(std::to_string(key.memory) + " " + std::to_string(key.vcpus) + " " + std::to_string(key.heads));
+    digest.addText(nameOf(key.audio));
     return digest.finish().substr(0, 32);
 }
 
@@ -200,7 +201,7 @@ void FileWarmImageStore::removeReplaced(const core::WarmImageKey& key, const std
         const auto other = load(folder);
         if (other && !isThere(folder / kRetired) &&
             (other->key.size != key.size || other->key.acceleration != key.acceleration ||
-             other->key.transport != key.transport)) {
+             other->key.transport != key.transport || other->key.audio != key.audio)) {
             continue;
         }
         const auto used = filesInUse ? filesInUse() : Result<std::vector<std::filesystem::path>>{};

@@ -16,6 +16,7 @@ toml::table storedMemory(const core::SnapshotMemory& memory, const std::filesyst
     toml::table table{{"size", static_cast<std::int64_t>(machine.memory)},
                       {"vcpus", static_cast<std::int64_t>(machine.vcpus)},
                       {"heads", static_cast<std::int64_t>(machine.heads)},
+                      {"audio", nameOf(machine.audio)},
                       {"acceleration", nameOf(machine.acceleration)},
                       {"transport", nameOf(machine.transport)},
                       {"machine", machine.version},
@@ -33,6 +34,9 @@ core::SnapshotMemory readMemory(ManifestReader& reader) {
     memory.machine.memory = reader.number("size");
     memory.machine.vcpus = static_cast<unsigned>(reader.number("vcpus", kMostUnsigned));
     memory.machine.heads = static_cast<unsigned>(reader.number("heads", kMostUnsigned));
+    if (reader.has("audio")) { // not in those of earlier versions, which knew no sound
+        memory.machine.audio = reader.word("audio", std::array{core::Audio::Off, core::Audio::Out});
+    }
     memory.machine.acceleration =
         reader.word("acceleration", std::array{core::Acceleration::Kvm, core::Acceleration::Emulation});
     memory.machine.transport =

@@ -22,6 +22,7 @@ std::string writeWarmManifest(const WarmManifest& manifest) {
                               {"memory_digest", manifest.memoryDigest},
                               {"vcpus", static_cast<std::int64_t>(key.vcpus)},
                               {"heads", static_cast<std::int64_t>(key.heads)},
+                              {"audio", nameOf(key.audio)},
                               {"acceleration", nameOf(key.acceleration)},
                               {"transport", nameOf(key.transport)},
                               {"machine", key.machine},
@@ -46,6 +47,9 @@ Result<WarmManifest> readWarmManifest(std::string_view text, const std::string& 
     manifest.key.memory = reader.number("memory");
     manifest.key.vcpus = static_cast<unsigned>(reader.number("vcpus", kMostUnsigned));
     manifest.key.heads = static_cast<unsigned>(reader.number("heads", kMostUnsigned));
+    if (reader.has("audio")) { // not in those of earlier versions, which knew no sound
+        manifest.key.audio = reader.word("audio", std::array{core::Audio::Off, core::Audio::Out});
+    }
     manifest.key.acceleration =
         reader.word("acceleration", std::array{core::Acceleration::Kvm, core::Acceleration::Emulation});
     manifest.key.transport =

@@ -46,6 +46,10 @@ Result<core::InstanceRecord> instanceFrom(const Row& row) {
     if (!vcpus) {
         return fail(vcpus.error().in(context));
     }
+    const auto audio = audioFromStored(row.text(13));
+    if (!audio) {
+        return fail(audio.error().in(context));
+    }
     core::InstanceRecord record;
     record.id = *id;
     record.domain = *domain;
@@ -57,6 +61,7 @@ Result<core::InstanceRecord> instanceFrom(const Row& row) {
     record.transport = *transport;
     record.cid = *cid == 0 ? std::nullopt : std::optional(*cid);
     record.heads = *heads;
+    record.audio = *audio;
     record.memory = static_cast<Bytes>(row.integer(11));
     record.vcpus = *vcpus;
     record.startedAt = row.integer(8);
@@ -69,13 +74,13 @@ Status SqliteInstanceRepository::insert(const core::InstanceRecord& record) {
     return m_database.write([&](Connection& connection) -> Status {
         const auto changed = connection.change(
             "INSERT INTO instances (id, domain, phase, uid_slot, template_version, size, "
-            "acceleration, transport, started_at, cid, heads, memory, vcpus) "
-            "VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "acceleration, transport, started_at, cid, heads, memory, vcpus, audio) "
+            "VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             {record.id.text(), record.domain.isNull() ? std::string() : record.domain.text(),
              std::string(storedWord(record.phase)), std::int64_t{record.uidSlot}, record.templateVersion, record.size,
              std::string(storedWord(record.acceleration)), std::string(storedWord(record.transport)), record.startedAt,
              std::int64_t{record.cid.value_or(0)}, std::int64_t{record.heads}, static_cast<std::int64_t>(record.memory),
-             std::int64_t{record.vcpus}});
+             std::int64_t{record.vcpus}, std::string(storedWord(record.audio))});
         return changed ? Status() : Status(fail(changed.error().in("cannot record instance " + record.id.text())));
     });
 }
@@ -121,7 +126,7 @@ Result<std::vector<core::InstanceRecord>> SqliteInstanceRepository::all() {
     const Status done = m_database.read([&](Connection& connection) -> Status {
         return connection.query("SELECT id, COALESCE(domain, ''), phase, uid_slot, template_version, size, "
                                 "acceleration, transport, started_at, cid, "
-                                "heads, memory, vcpus FROM instances ORDER BY started_at, id",
+                                "heads, memory, vcpus, audio FROM instances ORDER BY started_at, id",
                                 {}, [&](const Row& row) -> Status {
                                     auto record = instanceFrom(row);
                                     if (!record) {

@@ -68,6 +68,7 @@ std::optional<core::SnapshotMemory> memoryFrom(const Row& row, Reading& reading)
     memory.machine.acceleration = reading.take(accelerationFromStored(row.text(kFirstOfMemory + 7)));
     memory.machine.transport = reading.take(transportFromStored(row.text(kFirstOfMemory + 8)));
     memory.machine.version = row.text(kFirstOfMemory + 9);
+    memory.machine.audio = reading.take(audioFromStored(row.text(kFirstOfMemory + 10)));
     return memory;
 }
 
@@ -109,11 +110,12 @@ Status saveMemory(Connection& connection, const core::SnapshotRecord& record) {
     const auto parent = memory.parent.value_or(core::MemoryImageRef{});
     const auto changed = connection.change(
         "INSERT INTO snapshot_memories (snapshot, delta, devices, parent_file, parent_digest, memory, vcpus, heads, "
-        "acceleration, transport, machine) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "acceleration, transport, machine, audio) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         {record.id.text(), memory.delta.native(), memory.devices.native(), parent.file.native(), parent.digest,
          static_cast<std::int64_t>(memory.machine.memory), std::int64_t{memory.machine.vcpus},
          std::int64_t{memory.machine.heads}, std::string(storedWord(memory.machine.acceleration)),
-         std::string(storedWord(memory.machine.transport)), memory.machine.version});
+         std::string(storedWord(memory.machine.transport)), memory.machine.version,
+         std::string(storedWord(memory.machine.audio))});
     return changed ? Status() : Status(fail(changed.error()));
 }
 
@@ -154,7 +156,8 @@ Result<std::vector<core::SnapshotRecord>> SqliteSnapshotRepository::all() {
             "SELECT id, parent, domain, owner, domain_name, kind, phase, created_at, reason, label, pinned, suspect, "
             "template, template_version, size, size_on_disk, system, home, COALESCE(delta, ''), COALESCE(devices, ''), "
             "COALESCE(parent_file, ''), COALESCE(parent_digest, ''), COALESCE(memory, 0), COALESCE(vcpus, 0), "
-            "COALESCE(heads, 0), COALESCE(acceleration, ''), COALESCE(transport, ''), COALESCE(machine, '') "
+            "COALESCE(heads, 0), COALESCE(acceleration, ''), COALESCE(transport, ''), COALESCE(machine, ''), "
+            "COALESCE(audio, 'off') "
             "FROM snapshots LEFT JOIN snapshot_memories ON snapshot = id ORDER BY created_at, id",
             {}, [&](const Row& row) -> Status {
                 auto record = snapshotFrom(row);

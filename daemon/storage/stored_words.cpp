@@ -80,6 +80,16 @@ std::string_view storedWord(core::Acceleration acceleration) {
     return "";
 }
 
+std::string_view storedWord(core::Audio audio) {
+    switch (audio) {
+    case core::Audio::Off:
+        return "off";
+    case core::Audio::Out:
+        return "out";
+    }
+    return "";
+}
+
 std::string_view storedWord(core::Transport transport) {
     switch (transport) {
     case core::Transport::VirtioSerial:
@@ -140,6 +150,11 @@ Result<core::InstancePhase> instancePhaseFromStored(std::string_view word) {
 Result<core::Acceleration> accelerationFromStored(std::string_view word) {
     using enum core::Acceleration;
     return fromStored("acceleration", word, {Kvm, Emulation});
+}
+
+Result<core::Audio> audioFromStored(std::string_view word) {
+    using enum core::Audio;
+    return fromStored("audio", word, {Off, Out});
 }
 
 Result<core::Transport> transportFromStored(std::string_view word) {

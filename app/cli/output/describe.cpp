@@ -110,6 +110,8 @@ std::string domainText(const client::DomainInfo& domain) {
         {"Home", domain.homeSize == 0 ? "" : bytesText(domain.homeSize)},
         {"Label", text(domain.label)},
         {"Egress", text(domain.egress)},
+        {"Sound", text(domain.audio) +
+                      (domain.nextAudio.isEmpty() ? "" : ", " + text(domain.nextAudio) + " from the next start on")},
         {"Tags", text(domain.tags.join(QStringLiteral(", ")))},
         {"Started", timeOr(domain.startedAt)},
         {"Programs", running ? std::to_string(domain.programs) : ""},

@@ -56,6 +56,7 @@ Json jsonOf(const client::DomainInfo& domain) {
     json["home_size"] = domain.homeSize;
     json["label"] = optionalText(domain.label);
     json["egress"] = text(domain.egress);
+    json["audio"] = optionalText(domain.audio);
     json["tags"] = texts(domain.tags);
     json["owner"] = domain.owner;
     json["file"] = optionalText(domain.file);
@@ -66,6 +67,7 @@ Json jsonOf(const client::DomainInfo& domain) {
     json["managed"] = domain.isManaged;
     json["restart_needed"] = domain.isRestartNeeded;
     json["next_size"] = optionalText(domain.nextSize);
+    json["next_audio"] = optionalText(domain.nextAudio);
     json["head"] = optionalText(domain.head);
     json["suspended"] = domain.isSuspended;
     json["kept"] = domain.isKept;

@@ -4,14 +4,13 @@
 #include "client/snapshots.hpp"
 #include "gui/desk.hpp"
 #include "gui/widgets/banner.hpp"
+#include "gui/widgets/roomy_list.hpp"
 #include "gui/wording.hpp"
 
 #include <QCheckBox>
 #include <QDialogButtonBox>
-#include <QHeaderView>
 #include <QPointer>
 #include <QPushButton>
-#include <QStyledItemDelegate>
 #include <QTreeWidget>
 #include <QVBoxLayout>
 
@@ -37,15 +36,6 @@ QString whatItIs(const client::SnapshotInfo& snapshot, bool isHere) {
     }
     return words.join(QStringLiteral(", "));
 }
-
-/// Rows with room to read and to hit.
-class RoomyDelegate : public QStyledItemDelegate {
-public:
-    using QStyledItemDelegate::QStyledItemDelegate;
-    QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-        return QStyledItemDelegate::sizeHint(option, index) + QSize(2 * kGap, 0) + QSize(0, kGap + kGap / 2);
-    }
-};
 
 /// A dark desktop's empty box would hardly stand out from the window.
 void makeVisible(QCheckBox* box) {
@@ -75,17 +65,7 @@ RevertDialog::RevertDialog(Desk& desk, const QString& path, QWidget* parent)
     resize(680, 460);
 
     m_list->setAccessibleName(tr("Snapshots of %1, the newest first").arg(m_name));
-    m_list->setHeaderLabels({tr("Taken"), tr("What it is"), tr("Holds"), tr("Size")});
-    m_list->setItemDelegate(new RoomyDelegate(m_list));
-    m_list->headerItem()->setTextAlignment(Size, Qt::AlignRight | Qt::AlignVCenter);
-    m_list->setRootIsDecorated(false);
-    m_list->setUniformRowHeights(true);
-    m_list->setAllColumnsShowFocus(true);
-    m_list->setTextElideMode(Qt::ElideRight);
-    m_list->header()->setStretchLastSection(false);
-    m_list->header()->setSectionResizeMode(QHeaderView::ResizeToContents);
-    m_list->header()->setSectionResizeMode(What, QHeaderView::Stretch);
-    m_list->header()->setSectionsMovable(false);
+    makeRoomyList(m_list, {tr("Taken"), tr("What it is"), tr("Holds"), tr("Size")}, What);
     m_keep->setChecked(true);
     m_keep->setAccessibleName(tr("Keep what is there now, as a snapshot"));
     m_boot->setAccessibleName(tr("Leave the memory out, so that it boots"));

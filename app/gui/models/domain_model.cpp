@@ -41,7 +41,10 @@ bool isAwaited(const DomainModel::Row& row) {
     case Task::Stopping:
     case Task::ForceStopping:
     case Task::Suspending:
-        return isRunning(row.info);
+    case Task::Pausing:
+        return isRunning(row.info) || isPaused(row.info);
+    case Task::Unpausing:
+        return isPaused(row.info);
     case Task::Removing:
     case Task::Snapshotting:
     case Task::Reverting:
@@ -66,6 +69,10 @@ QString taskInWords(Task task) {
         return DomainModel::tr("Taking a snapshot…");
     case Task::Suspending:
         return DomainModel::tr("Suspending…");
+    case Task::Pausing:
+        return DomainModel::tr("Pausing…");
+    case Task::Unpausing:
+        return DomainModel::tr("Unpausing…");
     case Task::Reverting:
         return DomainModel::tr("Reverting…");
     case Task::Forking:
@@ -81,6 +88,10 @@ QString wordsOf(const client::DomainInfo& info) {
 }
 
 } // namespace
+
+bool isPaused(const client::DomainInfo& info) {
+    return info.state == QLatin1String("paused");
+}
 
 bool isSuspended(const client::DomainInfo& info) {
     return info.state == QLatin1String("suspended");
@@ -136,6 +147,8 @@ QVariant DomainModel::data(const QModelIndex& index, int role) const {
         return isRunning(one.info);
     case IsFailedRole:
         return one.info.state == QLatin1String("failed") || !one.problem.isEmpty();
+    case IsPausedRole:
+        return isPaused(one.info) && !isAwaited(one);
     case IsSuspendedRole:
         return isSuspended(one.info) && !isAwaited(one);
     case IsDisposableRole:

@@ -16,7 +16,19 @@
 namespace bulkhead::gui {
 
 /// What this program has asked for a domain and the daemon has not finished.
-enum class Task { None, Starting, Stopping, ForceStopping, Removing, Snapshotting, Suspending, Reverting, Forking };
+enum class Task {
+    None,
+    Starting,
+    Stopping,
+    ForceStopping,
+    Removing,
+    Snapshotting,
+    Suspending,
+    Pausing,
+    Unpausing,
+    Reverting,
+    Forking
+};
 
 /// The user's domains as the daemon describes them: app and standalone domains by name, then disposables. It follows
 /// the daemon's signals; rows keep their index objects while their domain lives, so that a selection does. State is
@@ -31,6 +43,7 @@ public:
         StateTextRole,               ///< QString, state or task in words; "restart to update", too
         IsRunningRole,               ///< bool
         IsFailedRole,                ///< bool
+        IsPausedRole,                ///< bool
         IsSuspendedRole,             ///< bool: its next start goes on where it was
         IsDisposableRole,            ///< bool
         BeginsDisposablesRole,       ///< bool: the first disposable of the list
@@ -99,6 +112,8 @@ private:
 
 /// It does not run, and its next start goes on where it was.
 bool isSuspended(const client::DomainInfo& info);
+/// It stands still, and Unpause lets it go on.
+bool isPaused(const client::DomainInfo& info);
 /// The used share of memory, and of the fuller disk; negative when not known.
 double memoryShare(const DomainModel::Row& row);
 double diskShare(const DomainModel::Row& row);

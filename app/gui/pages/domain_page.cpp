@@ -106,6 +106,7 @@ DomainPage::DomainPage(Desk& desk, QWidget* parent)
 
 QMenu* DomainPage::makeMenu() {
     auto* menu = new QMenu(m_more);
+    m_pause = menu->addAction(tr("&Pause"));
     m_suspend = menu->addAction(tr("S&uspend"));
     m_snapshot = menu->addAction(tr("Take a &snapshot"));
     m_revert = menu->addAction(tr("Re&vert to…"));
@@ -117,6 +118,7 @@ QMenu* DomainPage::makeMenu() {
     m_forceStop = menu->addAction(tr("&Force stop…"));
     m_remove = menu->addAction(tr("&Remove…"));
     connect(menu, &QMenu::aboutToShow, this, &DomainPage::refreshInMenu);
+    connect(m_pause, &QAction::triggered, this, &DomainPage::togglePause);
     connect(m_suspend, &QAction::triggered, this, [this] { m_desk.verbs.suspend(m_path); });
     connect(m_snapshot, &QAction::triggered, this, [this] { m_desk.verbs.takeSnapshot(m_path); });
     connect(m_revert, &QAction::triggered, this, &DomainPage::askRevert);
@@ -197,6 +199,7 @@ void DomainPage::refreshVerbs() {
     switch (row.task) {
     case Task::None:
         text = is(row.info, "running")    ? tr("Stop")
+               : isPaused(row.info)       ? tr("Unpause")
                : is(row.info, "starting") ? tr("Starting…")
                : is(row.info, "stopping") ? tr("Stopping…")
                : isSuspended(row.info)    ? tr("Resume")
@@ -215,18 +218,29 @@ void DomainPage::refreshVerbs() {
     case Task::Suspending:
         text = tr("Suspending…");
         break;
+    case Task::Pausing:
+        text = tr("Pausing…");
+        break;
+    case Task::Unpausing:
+        text = tr("Unpausing…");
+        break;
     case Task::Snapshotting:
     case Task::Reverting:
     case Task::Forking: // the line above says so; the button would have to grow
-        text = is(row.info, "running") ? tr("Stop") : isSuspended(row.info) ? tr("Resume") : tr("Start");
+        text = is(row.info, "running") ? tr("Stop")
+               : isPaused(row.info)    ? tr("Unpause")
+               : isSuspended(row.info) ? tr("Resume")
+                                       : tr("Start");
         break;
     }
     m_main->setText(text);
     m_main->setEnabled(!isBusy);
     m_main->setAccessibleName(tr("%1 %2").arg(text, shown(row.info.name, 64)));
     const bool isOn = !is(row.info, "stopped") && !is(row.info, "failed") && !isSuspended(row.info);
+    m_pause->setText(isPaused(row.info) ? tr("Un&pause") : tr("&Pause"));
+    m_pause->setEnabled(!isBusy && (is(row.info, "running") || isPaused(row.info)));
     m_suspend->setEnabled(!isBusy && is(row.info, "running") && row.info.canBeSuspended());
-    m_snapshot->setEnabled(!isBusy && !isSuspended(row.info));
+    m_snapshot->setEnabled(!isBusy && !isSuspended(row.info) && !isPaused(row.info));
     m_revert->setEnabled(!isBusy);
     m_fork->setEnabled(!isBusy);
     m_forceStop->setEnabled(isOn && row.task != Task::ForceStopping && row.task != Task::Removing);
@@ -257,8 +271,22 @@ void DomainPage::onMainButton() {
     }
     if (is(row->info, "running")) {
         m_desk.verbs.stop(m_path);
+    } else if (isPaused(row->info)) {
+        m_desk.verbs.unpause(m_path);
     } else {
         m_desk.verbs.start(m_path);
+    }
+}
+
+void DomainPage::togglePause() {
+    const auto* row = m_desk.domains.find(m_path);
+    if (row == nullptr) {
+        return;
+    }
+    if (isPaused(row->info)) {
+        m_desk.verbs.unpause(m_path);
+    } else if (is(row->info, "running")) {
+        m_desk.verbs.pause(m_path);
     }
 }
 
@@ -286,9 +314,8 @@ void DomainPage::askRemove() {
     QString effect =
         row->info.kind == QLatin1String("disposable")
             ? tr("Everything in it is lost.")
-            : tr("It can be brought back with its home for 7 days, unless your administrator has changed that. In a "
-                 "terminal: bulkhead domain restore %1")
-                  .arg(name);
+            : tr("“Deleted domains” below the list can bring it back with its home for 7 days, unless your "
+                 "administrator has changed that.");
     if (!is(row->info, "stopped") && !is(row->info, "failed") && !isSuspended(row->info)) {
         effect.prepend(tr("It is powered off first; its programs get no chance to save. "));
     }

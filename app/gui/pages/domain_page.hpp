@@ -31,6 +31,8 @@ public:
 
     void showApps();
     void showSettings();
+    /// Pauses what runs, lets go on what is paused.
+    void togglePause();
     /// Ask first, then do.
     void askForceStop();
     void askRemove();
@@ -60,6 +62,7 @@ private:
     QAction* m_snapshot;
     QAction* m_revert;
     QAction* m_fork;
+    QAction* m_pause;
     QAction* m_suspend;
     QAction* m_inMenu;
     QAction* m_forceStop;

@@ -211,7 +211,7 @@ void SettingsPage::apply() {
             return;
         }
         refresh();
-        say(m_outcome, info->isRestartNeeded ? tr("Saved. The size takes effect at the next start.") : tr("Saved."));
+        say(m_outcome, info->isRestartNeeded ? tr("Saved. It takes effect at the next start.") : tr("Saved."));
     });
 }
 

@@ -3,6 +3,7 @@
 
 #include "gui/widgets/style.hpp"
 #include "gui/wording.hpp"
+#include "widgets/app_picture.hpp"
 
 #include <QEvent>
 #include <QPainter>
@@ -125,7 +126,9 @@ void AppGrid::setApps(const QList<AppEntry>& apps) {
 void AppGrid::drawIcons() {
     for (int number = 0; number < m_model.rowCount(); ++number) {
         QStandardItem* item = m_model.item(number);
-        item->setIcon(letterIcon(item->text(), palette(), devicePixelRatioF()));
+        const AppEntry& app = m_apps.at(number);
+        const QIcon icon = widgets::hostIconFor({app.id, app.id.section(QLatin1Char('.'), -1)}, app.categories);
+        item->setIcon(icon.isNull() ? letterIcon(item->text(), palette(), devicePixelRatioF()) : icon);
     }
 }
 

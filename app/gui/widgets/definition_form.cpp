@@ -45,10 +45,15 @@ DefinitionForm::DefinitionForm(QWidget* parent)
     , m_size(new QComboBox)
     , m_label(new LabelPicker)
     , m_home(new QSpinBox)
+    , m_audio(new QComboBox)
     , m_tags(new QLineEdit) {
     m_size->setAccessibleName(tr("Size"));
     m_home->setAccessibleName(tr("Size of the home disk"));
     m_home->setSuffix(tr(" GiB"));
+    m_audio->setAccessibleName(tr("Sound"));
+    m_audio->addItem(tr("Off"), QStringLiteral("off"));
+    m_audio->addItem(tr("On: it can be heard"), QStringLiteral("out"));
+    m_audio->setCurrentIndex(-1); // nothing is known yet
     m_tags->setAccessibleName(tr("Tags"));
     m_tags->setPlaceholderText(tr("none"));
     m_tags->setMaxLength(2048);
@@ -62,10 +67,11 @@ DefinitionForm::DefinitionForm(QWidget* parent)
     addField(form, QStringLiteral("label"), tr("&Label"), m_label);
     addField(form, QStringLiteral("size"), tr("Si&ze"), m_size);
     addField(form, QStringLiteral("home-size"), tr("&Home"), m_home);
+    addField(form, QStringLiteral("audio"), tr("S&ound"), m_audio);
     addField(form, QStringLiteral("tags"), tr("&Tags"), m_tags);
     setHint(QStringLiteral("tags"), tr("With commas between them. Rules can name them."));
     auto* guard = new WheelGuard(this);
-    for (QWidget* input : std::initializer_list<QWidget*>{m_size, m_label, m_home}) {
+    for (QWidget* input : std::initializer_list<QWidget*>{m_size, m_label, m_home, m_audio}) {
         input->setFocusPolicy(Qt::StrongFocus);
         input->installEventFilter(guard);
     }
@@ -79,6 +85,7 @@ DefinitionForm::DefinitionForm(QWidget* parent)
     connect(m_label, &QComboBox::currentIndexChanged, this, onEdit("label"));
     connect(m_size, &QComboBox::currentIndexChanged, this, onEdit("size"));
     connect(m_home, &QSpinBox::valueChanged, this, onEdit("home-size"));
+    connect(m_audio, &QComboBox::currentIndexChanged, this, onEdit("audio"));
     connect(m_tags, &QLineEdit::textChanged, this, onEdit("tags"));
     connect(m_tags, &QLineEdit::returnPressed, this, &DefinitionForm::submitted);
 }
@@ -137,6 +144,7 @@ void DefinitionForm::follow(const client::DomainInfo& info, const client::Templa
     }
     followSizes(info, known);
     followHome(info);
+    followAudio(info);
     enableFields();
     Q_EMIT edited();
 }
@@ -178,6 +186,17 @@ void DefinitionForm::followHome(const client::DomainInfo& info) {
             m_canHomeGrow ? tr("It can grow, never shrink.") : tr("It can grow while the domain is stopped."));
 }
 
+void DefinitionForm::followAudio(const client::DomainInfo& info) {
+    const QSignalBlocker quiet(m_audio);
+    const bool wasTouched = m_audio->currentData().toString() != m_ownAudio;
+    m_ownAudio = !info.nextAudio.isEmpty() ? info.nextAudio : info.audio;
+    if (!wasTouched || m_ownAudio.isEmpty()) {
+        m_audio->setCurrentIndex(m_audio->findData(m_ownAudio)); // none of a newer daemon's
+    }
+    setHint(QStringLiteral("audio"), info.nextAudio.isEmpty() ? tr("It never hears: it has no microphone.")
+                                                              : tr("This takes effect at its next start."));
+}
+
 QStringList DefinitionForm::tags() const {
     static const QRegularExpression separator(QStringLiteral("[,\\s]+"));
     return m_tags->text().split(separator, Qt::SkipEmptyParts);
@@ -194,6 +213,9 @@ QVariantMap DefinitionForm::changes() const {
     if (m_home->value() != m_ownHome) {
         changes.insert(QStringLiteral("home-size"), QStringLiteral("%1GiB").arg(m_home->value()));
     }
+    if (m_audio->currentIndex() >= 0 && m_audio->currentData().toString() != m_ownAudio) {
+        changes.insert(QStringLiteral("audio"), m_audio->currentData().toString());
+    }
     if (tags() != m_ownTags) {
         changes.insert(QStringLiteral("tags"), tags());
     }
@@ -204,6 +226,7 @@ void DefinitionForm::revert() {
     m_label->setCurrentIndex(m_label->findData(m_ownLabel));
     m_size->setCurrentIndex(m_size->findData(m_ownSize));
     m_home->setValue(m_ownHome);
+    m_audio->setCurrentIndex(m_audio->findData(m_ownAudio));
     m_tags->setText(shown(m_ownTags.join(QStringLiteral(", "))));
     clearProblems();
     Q_EMIT edited();
@@ -234,7 +257,7 @@ void DefinitionForm::setBusy(bool isBusy) {
 
 void DefinitionForm::enableFields() {
     const bool canEdit = !m_isManaged && !m_isBusy;
-    for (QWidget* input : std::initializer_list<QWidget*>{m_label, m_size, m_tags}) {
+    for (QWidget* input : std::initializer_list<QWidget*>{m_label, m_size, m_audio, m_tags}) {
         input->setEnabled(canEdit);
     }
     m_home->setEnabled(canEdit && m_canHomeGrow);

@@ -53,6 +53,7 @@ private:
     void setProblem(const QString& key, const QString& problem);
     void describe(const Field& field);
     void followSizes(const client::DomainInfo& info, const client::TemplateInfo* known);
+    void followAudio(const client::DomainInfo& info);
     void followHome(const client::DomainInfo& info);
     void enableFields();
     [[nodiscard]] QStringList tags() const;
@@ -61,10 +62,12 @@ private:
     QComboBox* m_size;
     LabelPicker* m_label;
     QSpinBox* m_home;
+    QComboBox* m_audio;
     QLineEdit* m_tags;
     // What the domain is, as the fields would show it.
     QString m_ownSize;
     QString m_ownLabel;
+    QString m_ownAudio;
     QStringList m_ownTags;
     int m_ownHome = 0; ///< the least of m_home
     bool m_canHomeGrow = false;

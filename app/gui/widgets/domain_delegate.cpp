@@ -82,6 +82,16 @@ void paintCrescent(QPainter& painter, const QRectF& where, const QColor& colour)
     painter.drawPath(disc.subtracted(bite));
 }
 
+/// Two bars: it stands still.
+void paintPauseBars(QPainter& painter, const QRectF& where, const QColor& colour) {
+    const double width = where.width() * 0.3;
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(colour);
+    painter.drawRoundedRect(QRectF(where.left() + where.width() * 0.08, where.top(), width, where.height()), 1, 1);
+    painter.drawRoundedRect(QRectF(where.right() - where.width() * 0.08 - width, where.top(), width, where.height()), 1,
+                            1);
+}
+
 } // namespace
 
 QSize DomainDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const {
@@ -150,10 +160,13 @@ void DomainDelegate::paint(QPainter* painter, const QStyleOptionViewItem& given,
         indent = small.height() + 5;
         painter->setPen(colours.text);
     } else {
+        const double side = small.ascent() * 0.86;
+        const QRectF mark(text.left() + 1, text.center().y() - side / 2 + 0.5, side, side);
         if (index.data(DomainModel::IsSuspendedRole).toBool()) {
-            const double side = small.ascent() * 0.86;
-            paintCrescent(*painter, QRectF(text.left() + 1, text.center().y() - side / 2 + 0.5, side, side),
-                          colours.quiet);
+            paintCrescent(*painter, mark, colours.quiet);
+            indent = small.height() + 1;
+        } else if (index.data(DomainModel::IsPausedRole).toBool()) {
+            paintPauseBars(*painter, mark, colours.quiet);
             indent = small.height() + 1;
         }
         painter->setPen(colours.quiet);

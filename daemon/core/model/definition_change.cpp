@@ -16,7 +16,7 @@ constexpr std::size_t kMostTags = 32;
 /// In the order in which a picker shows them; how each looks is the business of app/client.
 constexpr std::array<std::string_view, 8> kLabels{"red",  "orange", "yellow", "green",
                                                   "gray", "blue",   "purple", "black"};
-constexpr std::array<std::string_view, 5> kKeys{"size", "label", "egress", "home-size", "tags"};
+constexpr std::array<std::string_view, 6> kKeys{"size", "label", "egress", "home-size", "tags", "audio"};
 
 std::string inQuotes(std::string_view text) {
     return "\"" + escapeUntrusted(text, 40) + "\"";
@@ -93,6 +93,12 @@ Status readOne(const std::string& key, const SettingValue& value, DefinitionChan
     }
     if (key == "home-size") {
         return take(change.homeSize, bytesIn(value), checkHomeSize);
+    }
+    if (key == "audio") {
+        return textIn(value).and_then([&](const std::string& text) -> Status {
+            change.audio = audioFrom(text);
+            return change.audio ? Status() : wrong(inQuotes(text) + " is not possible; there are: off, out");
+        });
     }
     return take(change.tags, tagsIn(value), checkTags);
 }
@@ -176,6 +182,7 @@ DomainDefinition changedBy(DomainDefinition definition, const DefinitionChange& 
     definition.label = change.label.value_or(definition.label);
     definition.egress = change.egress.value_or(definition.egress);
     definition.tags = change.tags.value_or(definition.tags);
+    definition.audio = change.audio.value_or(definition.audio);
     if (change.homeSize) {
         definition.homeSize = change.homeSize;
     }

@@ -19,7 +19,7 @@ namespace bulkhead::core {
 
 /// A value as the caller gave it: in its own type, or as text, as a command line has it.
 using SettingValue = std::variant<std::string, std::vector<std::string>, Bytes>;
-/// By key: size, label, egress, home-size, tags.
+/// By key: size, label, egress, home-size, tags, audio.
 using Settings = std::map<std::string, SettingValue>;
 
 /// The settings that were given, read and checked as far as that goes without the template.
@@ -28,6 +28,7 @@ struct DefinitionChange {
     std::optional<std::string> label;
     std::optional<std::string> egress;
     std::optional<Bytes> homeSize;
+    std::optional<Audio> audio;
     std::optional<std::vector<std::string>> tags; ///< all of them; empty: none
 };
 

@@ -4,6 +4,7 @@
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "core/model/audio.hpp"
 
 #include <optional>
 #include <string>
@@ -41,6 +42,7 @@ struct DomainDefinition {
     std::string egress = "none";
     std::vector<std::string> tags;
     std::optional<Bytes> homeSize; ///< none: the template's default
+    Audio audio = Audio::Off;
     /// The definition belongs to the admin (/etc/bulkhead/domains.d): read-only for the owner.
     bool isManaged = false;
     std::string file; ///< where it was read from; empty for disposables

@@ -28,6 +28,25 @@ std::string_view nameOf(Transport transport) {
     return "unknown";
 }
 
+std::string_view nameOf(Audio audio) {
+    switch (audio) {
+    case Audio::Off:
+        return "off";
+    case Audio::Out:
+        return "out";
+    }
+    return "unknown";
+}
+
+std::optional<Audio> audioFrom(std::string_view name) {
+    for (const auto audio : {Audio::Off, Audio::Out}) {
+        if (nameOf(audio) == name) {
+            return audio;
+        }
+    }
+    return std::nullopt;
+}
+
 std::string_view nameOf(DiskFormat format) {
     switch (format) {
     case DiskFormat::Raw:

@@ -4,6 +4,7 @@
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/unique_fd.hpp"
+#include "core/model/audio.hpp"
 
 #include <array>
 #include <cstddef>
@@ -56,7 +57,8 @@ struct InstanceSpec {
     InstanceId id;
     Bytes memory = 0;
     unsigned vcpus = 1;
-    unsigned heads = 0; ///< outputs of the graphics device, at most kMostHeads; 0: no display
+    unsigned heads = 0;       ///< outputs of the graphics device, at most kMostHeads; 0: no display
+    Audio audio = Audio::Off; ///< needs a display: its sound comes beside the pictures
     Acceleration acceleration = Acceleration::Emulation;
     Disk system;              ///< vda
     std::optional<Disk> home; ///< vdb
@@ -94,6 +96,7 @@ struct InstanceRecord {
     Transport transport = Transport::VirtioSerial;
     std::optional<std::uint32_t> cid; ///< with Transport::Vsock
     unsigned heads = 0;               ///< outputs; 0: it has no display
+    Audio audio = Audio::Off;
     Bytes memory = 0;
     unsigned vcpus = 1;
     std::int64_t startedAt = 0; ///< seconds since the epoch

@@ -34,6 +34,7 @@ struct MachineKey {
     Bytes memory = 0;
     unsigned vcpus = 1;
     unsigned heads = 0;
+    Audio audio = Audio::Off;
     Acceleration acceleration = Acceleration::Emulation;
     Transport transport = Transport::VirtioSerial;
     std::string version; ///< Machines::version()

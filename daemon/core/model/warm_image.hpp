@@ -19,6 +19,7 @@ struct WarmImageKey {
     Bytes memory = 0;
     unsigned vcpus = 1;
     unsigned heads = 0;
+    Audio audio = Audio::Off;
     Acceleration acceleration = Acceleration::Emulation;
     Transport transport = Transport::VirtioSerial;
     std::string machine; ///< Machines::version()

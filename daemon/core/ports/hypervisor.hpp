@@ -33,6 +33,8 @@ public:
     virtual Status destroy(const InstanceId& id) = 0;
     /// All emulators that carry our mark, whatever our records say.
     virtual Result<std::vector<ObservedInstance>> list() = 0;
+    /// Lets the guest stand still, with all its memory; one that does already is success. NotFound.
+    virtual Status pause(const InstanceId& id) = 0;
     /// Lets a paused emulator go on.
     virtual Status resume(const InstanceId& id) = 0;
 };

@@ -39,8 +39,12 @@ struct DomainEntry {
     std::string definitionProblem;
 
     /// It runs, and what its definition says of the machine takes effect at the next start only.
-    [[nodiscard]] bool isRestartNeeded() const {
+    [[nodiscard]] bool isRestartNeeded() const { return isSizeWaiting() || isAudioWaiting(); }
+    [[nodiscard]] bool isSizeWaiting() const {
         return instance && !definition.size.empty() && definition.size != instance->size;
+    }
+    [[nodiscard]] bool isAudioWaiting() const {
+        return instance && instance->heads > 0 && definition.audio != instance->audio;
     }
 };
 

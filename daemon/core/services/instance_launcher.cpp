@@ -186,6 +186,7 @@ Result<InstanceLauncher::Started> InstanceLauncher::startEmulator(const Plan& pl
     spec.memory = plan.record.memory;
     spec.vcpus = plan.record.vcpus;
     spec.heads = plan.record.heads;
+    spec.audio = plan.record.audio;
     spec.acceleration = plan.record.acceleration;
     spec.system = files->system;
     spec.home = files->home;
@@ -277,8 +278,9 @@ Status InstanceLauncher::beginFromImage(Plan& plan, const JobContext& job) {
 }
 
 Result<InstanceLauncher::ImageSource> InstanceLauncher::bootForImage(const std::string& templateName,
-                                                                     const std::string& size, const JobContext& job) {
-    auto planned = plan({.templateName = templateName, .size = size});
+                                                                     const std::string& size, Audio audio,
+                                                                     const JobContext& job) {
+    auto planned = plan({.templateName = templateName, .size = size, .audio = audio});
     if (!planned) {
         return fail(planned.error());
     }

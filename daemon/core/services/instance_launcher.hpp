@@ -75,10 +75,11 @@ public:
         std::filesystem::path system; ///< the active layer of its system disk
     };
     /// Boots it; its agent has answered. The caller ends it with tearDown().
-    Result<ImageSource> bootForImage(const std::string& templateName, const std::string& size, const JobContext& job);
+    Result<ImageSource> bootForImage(const std::string& templateName, const std::string& size, Audio audio,
+                                     const JobContext& job);
     /// What an image of this template and size has to fit, as a start would choose now. `size` may be empty: the
     /// default one.
-    Result<WarmImageKey> imageKey(const std::string& templateName, const std::string& size);
+    Result<WarmImageKey> imageKey(const std::string& templateName, const std::string& size, Audio audio = Audio::Off);
 
     /// An emulator that waits for the start of a domain that begins from this image (see Shell). Its record belongs to
     /// no domain, so a daemon that starts ends it. WrongState: a start would not use an image of this key now.

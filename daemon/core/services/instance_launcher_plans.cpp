@@ -64,6 +64,7 @@ Result<InstanceLauncher::Plan> InstanceLauncher::plan(const DomainDefinition& de
     plan.record.templateVersion = info->installed->version;
     plan.record.size = sizeName;
     plan.record.heads = info->installed->heads;
+    plan.record.audio = plan.record.heads > 0 ? definition.audio : Audio::Off;
     plan.record.startedAt = m_ports.clock.now();
     plan.record.memory = size->second.memory;
     plan.record.vcpus = size->second.vcpus;
@@ -111,13 +112,14 @@ Result<WarmImageKey> InstanceLauncher::keyOf(const Plan& plan) {
                         .memory = plan.record.memory,
                         .vcpus = plan.record.vcpus,
                         .heads = plan.record.heads,
+                        .audio = plan.record.audio,
                         .acceleration = plan.record.acceleration,
                         .transport = plan.record.transport,
                         .machine = *machine};
 }
 
-Result<WarmImageKey> InstanceLauncher::imageKey(const std::string& templateName, const std::string& size) {
-    auto planned = plan({.templateName = templateName, .size = size});
+Result<WarmImageKey> InstanceLauncher::imageKey(const std::string& templateName, const std::string& size, Audio audio) {
+    auto planned = plan({.templateName = templateName, .size = size, .audio = audio});
     if (!planned) {
         return fail(planned.error());
     }
@@ -187,6 +189,7 @@ Status InstanceLauncher::useNode(Plan& plan, const SnapshotRecord& node) {
         plan.record.memory = node.memory->machine.memory;
         plan.record.vcpus = node.memory->machine.vcpus;
         plan.record.heads = node.memory->machine.heads;
+        plan.record.audio = node.memory->machine.audio;
     }
     return {};
 }
@@ -204,6 +207,7 @@ Status InstanceLauncher::useMemoryOf(Plan& plan, const SnapshotRecord& node) {
     const MachineKey now{.memory = plan.record.memory,
                          .vcpus = plan.record.vcpus,
                          .heads = plan.record.heads,
+                         .audio = plan.record.audio,
                          .acceleration = plan.record.acceleration,
                          .transport = plan.record.transport,
                          .version = *version};

@@ -8,7 +8,7 @@
 namespace bulkhead::core {
 
 Result<Shell> InstanceLauncher::makeShell(const WarmImageKey& key) {
-    auto planned = plan({.templateName = key.templateName, .size = key.size});
+    auto planned = plan({.templateName = key.templateName, .size = key.size, .audio = key.audio});
     if (!planned) {
         return fail(planned.error());
     }

@@ -161,7 +161,7 @@ void ShellPool::review() {
         return;
     }
     // Whoever used a template goes on to use it when there is a newer version.
-    const auto key = m_launcher.imageKey(wanted->templateName, wanted->size);
+    const auto key = m_launcher.imageKey(wanted->templateName, wanted->size, wanted->audio);
     if (!key) {
         return; // libvirtd is away, or memory is short: nothing is known of the images
     }

@@ -93,6 +93,7 @@ Result<SnapshotTaker::Plan> SnapshotTaker::plan(const DomainEntry& domain, const
     memory.machine.memory = instance.memory;
     memory.machine.vcpus = instance.vcpus;
     memory.machine.heads = instance.heads;
+    memory.machine.audio = instance.audio;
     memory.machine.acceleration = instance.acceleration;
     memory.machine.transport = instance.transport;
     memory.machine.version = *version;

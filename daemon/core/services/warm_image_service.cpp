@@ -33,7 +33,7 @@ Result<JobId> WarmImageService::make(const Caller& caller, const std::string& te
         return fail(info.error());
     }
     return m_jobs.begin("warm-image", caller.uid, [this, templateName, size, force](const JobContext& job) {
-        return run(templateName, size, force, job);
+        return run({templateName, size}, force, job);
     });
 }
 
@@ -41,20 +41,19 @@ std::vector<WarmImage> WarmImageService::all(const InstalledTemplate& installed)
     return m_ports.images.all(installed.name, installed.version);
 }
 
-Result<JobResult> WarmImageService::run(const std::string& templateName, const std::string& size, bool force,
-                                        const JobContext& job) {
+Result<JobResult> WarmImageService::run(const Wanted& wanted, bool force, const JobContext& job) {
     const auto turn = takeTurn(job);
     if (!turn) {
         return fail(turn.error());
     }
-    const auto key = m_launcher.imageKey(templateName, size);
+    const auto key = m_launcher.imageKey(wanted.templateName, wanted.size, wanted.audio);
     if (!key) {
         return fail(key.error());
     }
     if (!force && m_ports.images.find(*key)) {
         return JobResult(WarmImageResult{key->size, false});
     }
-    const std::string what = "warm image of template \"" + templateName + "\", size \"" + key->size + "\"";
+    const std::string what = "warm image of template \"" + wanted.templateName + "\", size \"" + key->size + "\"";
     // Before a whole guest boots for nothing. At most: the copied pages, the image that is made of them, and the disk's
     // layer.
     const auto folder = m_ports.images.begin(*key, 2 * key->memory + kSystemLayer);
@@ -62,7 +61,7 @@ Result<JobResult> WarmImageService::run(const std::string& templateName, const s
         return fail(folder.error().in(what));
     }
     ScopeGuard discard([&] { m_ports.images.discard(*folder); });
-    const auto source = m_launcher.bootForImage(templateName, key->size, job);
+    const auto source = m_launcher.bootForImage(wanted.templateName, key->size, wanted.audio, job);
     if (!source) {
         return fail(source.error().in(what));
     }
@@ -73,7 +72,7 @@ Result<JobResult> WarmImageService::run(const std::string& templateName, const s
         return fail(image.error().in(what));
     }
     discard.dismiss();
-    log::info("warm image made", {{"TEMPLATE", templateName},
+    log::info("warm image made", {{"TEMPLATE", wanted.templateName},
                                   {"VERSION", image->key.templateVersion},
                                   {"SIZE", image->key.size},
                                   {"BYTES", std::to_string(image->sizeOnDisk)}});
@@ -83,20 +82,20 @@ Result<JobResult> WarmImageService::run(const std::string& templateName, const s
     return JobResult(WarmImageResult{image->key.size, true});
 }
 
-void WarmImageService::makeSoon(const std::string& templateName, const std::string& size) {
+void WarmImageService::makeSoon(const std::string& templateName, const std::string& size, Audio audio) {
     constexpr uid_t kRoot = 0;
     const auto version = m_templates.newestVersion(templateName);
     {
         const auto now = std::chrono::steady_clock::now();
         const std::lock_guard lock(m_mutex);
-        auto& begun = m_begun[{templateName, version.value_or(std::string()), size}];
+        auto& begun = m_begun[{templateName, version.value_or(std::string()), size, audio}];
         if (begun != std::chrono::steady_clock::time_point() && now - begun < m_patience.again) {
             return;
         }
         begun = now;
     }
-    const auto job = m_jobs.begin("warm-image", kRoot, [this, templateName, size](const JobContext& context) {
-        return run(templateName, size, false, context);
+    const auto job = m_jobs.begin("warm-image", kRoot, [this, templateName, size, audio](const JobContext& context) {
+        return run({templateName, size, audio}, false, context);
     });
     if (!job) {
         log::info("no warm image is made now", {{"TEMPLATE", templateName}, {"REASON", job.error().message}});

@@ -54,12 +54,17 @@ public:
     /// The same where nobody asked for it: after a template was installed, or a domain had to boot. What becomes of it
     /// is only logged. Of one template version and size it is tried at most once in Patience::again: an image that
     /// cannot be made, or does not work, costs a whole guest each time.
-    void makeSoon(const std::string& templateName, const std::string& size);
+    void makeSoon(const std::string& templateName, const std::string& size, Audio audio = Audio::Off);
     /// What there is of an installed template.
     std::vector<WarmImage> all(const InstalledTemplate& installed);
 
 private:
-    Result<JobResult> run(const std::string& templateName, const std::string& size, bool force, const JobContext& job);
+    struct Wanted {
+        std::string templateName;
+        std::string size;
+        Audio audio = Audio::Off;
+    };
+    Result<JobResult> run(const Wanted& wanted, bool force, const JobContext& job);
     Result<WarmImage> capture(const InstanceLauncher::ImageSource& source, const std::filesystem::path& folder,
                               const JobContext& job);
     void end(const InstanceRecord& instance);
@@ -75,8 +80,8 @@ private:
     std::function<void()> m_whenMade;
     std::timed_mutex m_making;
     std::mutex m_mutex;
-    /// When makeSoon() last began one, by template, version and size.
-    std::map<std::tuple<std::string, std::string, std::string>, std::chrono::steady_clock::time_point> m_begun;
+    /// When makeSoon() last began one, by template, version, size and sound.
+    std::map<std::tuple<std::string, std::string, std::string, Audio>, std::chrono::steady_clock::time_point> m_begun;
 };
 
 } // namespace bulkhead::core

@@ -76,9 +76,9 @@ QVariantMap FakeDomain::SetDefinition(const QVariantMap& changes) {
         return {};
     }
     for (auto change = changes.cbegin(); change != changes.cend(); ++change) {
-        const bool waits = change.key() == "size" && description["state"] != "stopped";
+        const bool waits = (change.key() == "size" || change.key() == "audio") && description["state"] != "stopped";
         const QString text = change.value().toString();
-        description[waits ? "next-size" : change.key()] =
+        description[waits ? "next-" + change.key() : change.key()] =
             text.endsWith("GiB") ? QVariant(text.chopped(3).toULongLong() << 30U) : change.value();
         if (waits) {
             description["restart-needed"] = true;
@@ -114,6 +114,18 @@ QDBusObjectPath FakeDomain::Snapshot(const QVariantMap& options) {
 
 QDBusObjectPath FakeDomain::Suspend(const QVariantMap& options) {
     calls += "Suspend ";
+    lastOptions = options;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob(m_owner.jobResult);
+}
+
+QDBusObjectPath FakeDomain::Pause(const QVariantMap& options) {
+    calls += "Pause ";
+    lastOptions = options;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob(m_owner.jobResult);
+}
+
+QDBusObjectPath FakeDomain::Unpause(const QVariantMap& options) {
+    calls += "Unpause ";
     lastOptions = options;
     return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob(m_owner.jobResult);
 }
@@ -239,7 +251,20 @@ bulkhead::client::VariantMapList FakeManager::ListDeleted(const QVariantMap& opt
 
 QDBusObjectPath FakeManager::RestoreDomain(const QString& which, const QVariantMap& options) {
     m_owner.lastManagerOptions = options;
-    return m_owner.failed(*this) ? QDBusObjectPath("/") : FindDomain(options.value("as", which).toString());
+    if (m_owner.failed(*this)) {
+        return QDBusObjectPath("/");
+    }
+    for (qsizetype i = 0; i < m_owner.deleted.size(); ++i) {
+        const QVariantMap gone = m_owner.deleted[i];
+        if (gone["id"] == which) {
+            m_owner.deleted.removeAt(i);
+            const QString name = options.value("as", gone["name"]).toString();
+            m_owner.addDomain(name).description["state"] = "stopped";
+            m_owner.announce();
+            return QDBusObjectPath(FakeBulkhead::pathOf(name));
+        }
+    }
+    return FindDomain(options.value("as", which).toString());
 }
 
 QDBusObjectPath FakeManager::PurgeDomain(const QString& which, const QVariantMap& options) {

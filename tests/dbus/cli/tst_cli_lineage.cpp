@@ -250,6 +250,16 @@ private slots:
         QCOMPARE(ended.err, QByteArray("bulkhead: snapshot 1a2b: 2 others come from it\n"));
     }
 
+    void pauseAndUnpause() {
+        FakeDomain& work = m_fake->addDomain("work");
+        QCOMPARE(call("domain pause work").out, QByteArray("Domain work is paused.\n"));
+        QCOMPARE(call("domain unpause work").out, QByteArray("Domain work is running.\n"));
+        QCOMPARE(work.calls, QString("Pause Unpause "));
+        m_fake->failNext("org.bulkhead1.Error.WrongState", "it is stopped; only what runs can be paused", "Pause");
+        QCOMPARE(call("domain pause work").code, 1);
+        QCOMPARE(call("domain unpause nope").code, 4);
+    }
+
     void suspendAndResume() {
         FakeDomain& work = m_fake->addDomain("work");
         QCOMPARE(call("domain suspend work").out, QByteArray("Domain work is suspended.\n"));

@@ -109,6 +109,9 @@ private slots:
         QCOMPARE(work.lastChanges, QVariantMap({{"label", "red"}, {"tags", "a,b"}}));
         QCOMPARE(call("domain set work size=large").out,
                  QByteArray("Domain work is changed; its size large takes effect at the next start.\n"));
+        QCOMPARE(
+            call("domain set work audio=out").out,
+            QByteArray("Domain work is changed; its size large and its sound out take effect at the next start.\n"));
         const QJsonDocument json = parsed(call("domain set work tags= --json"));
         QCOMPARE(work.lastChanges, QVariantMap({{"tags", ""}}));
         QCOMPARE(json["restart_needed"].toBool(), true);

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui_fixture.hpp"
 
+#include "gui/tray_icon.hpp"
+
+#include <QDateTime>
+#include <QLineEdit>
+#include <QLocale>
 #include <QMenu>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QToolButton>
+#include <QTreeWidget>
 
 using namespace bulkhead;
 using namespace bulkhead::tests;
@@ -24,6 +30,15 @@ class TestDomainVerbs : public QObject {
             }
         }
         return nullptr;
+    }
+
+    static QVariantMap deletedMap(const QString& id, const QString& name) {
+        return {{"id", id},
+                {"name", name},
+                {"owner", 1000U},
+                {"deleted-at", 1'796'000'000LL},
+                {"goes-at", 1'796'604'800LL},
+                {"size-on-disk", 734'003'200ULL}};
     }
 
 private slots:
@@ -146,8 +161,7 @@ private slots:
         FakeDomain& work = m_fixture->add("work", "stopped");
         m_fixture->open();
         more("Remove…")->trigger();
-        QTRY_VERIFY(GuiFixture::says("It can be brought back with its home for 7 days, unless your administrator "
-                                     "has changed that. In a terminal: bulkhead domain restore work"));
+        QTRY_VERIFY(GuiFixture::says("“Deleted domains” below the list can bring it back with its home for 7 days"));
         QWidget* dialog = GuiFixture::find("Remove work")->window();
         QTest::keyClick(dialog, Qt::Key_Return); // the default is to leave it
         QTRY_VERIFY(GuiFixture::find("Remove work") == nullptr);
@@ -170,6 +184,105 @@ private slots:
         GuiFixture::click("Remove work");
         QTRY_VERIFY(work.calls.contains("Remove"));
         QVERIFY(work.lastOptions["force"].toBool());
+    }
+
+    void pause_standsInTheRowAndTheMenusUntilUnpause() {
+        FakeDomain& work = m_fixture->add("work", "running");
+        m_fixture->open();
+        FakeJob& pausing = m_fixture->fake->prepareJob();
+        QVERIFY(more("Pause")->isEnabled());
+        more("Pause")->trigger();
+        QTRY_COMPARE(work.calls.count("Pause "), 1);
+        QCOMPARE(m_fixture->row("work")->task, gui::Task::Pausing);
+        QTRY_VERIFY(GuiFixture::says("Pausing…"));
+        m_fixture->fake->setState("work", "paused");
+        pausing.finish("succeeded");
+        QTRY_COMPARE(m_fixture->row("work")->task, gui::Task::None);
+        const QModelIndex index = m_fixture->desk->domains.indexOf(GuiFixture::path("work"));
+        QTRY_COMPARE(index.data(gui::DomainModel::StateTextRole).toString(), QString("Paused"));
+        QVERIFY(index.data(gui::DomainModel::IsPausedRole).toBool());
+        QVERIFY(index.data(Qt::AccessibleTextRole).toString().contains("Paused"));
+        QVERIFY(more("Pause") == nullptr && more("Unpause")->isEnabled());
+        QVERIFY(!more("Suspend")->isEnabled() && !more("Take a snapshot")->isEnabled());
+        QVERIFY(more("Force stop…")->isEnabled());
+
+        gui::TrayIcon tray(*m_fixture->desk);
+        QTRY_COMPARE(tray.menu().actions().first()->text(), QString("work: Paused"));
+        FakeJob& goingOn = m_fixture->fake->prepareJob();
+        GuiFixture::click("Unpause work");
+        QTRY_COMPARE(work.calls.count("Unpause "), 1);
+        m_fixture->fake->setState("work", "running");
+        goingOn.finish("succeeded");
+        QTRY_VERIFY(GuiFixture::find<QPushButton>("Stop work") != nullptr);
+        QVERIFY(more("Pause") != nullptr);
+    }
+
+    void pause_byKeyboardAndFromTheTray() {
+        FakeDomain& work = m_fixture->add("work", "running");
+        m_fixture->open();
+        QTest::keyClick(m_fixture->window.get(), Qt::Key_P, Qt::ControlModifier);
+        QTRY_COMPARE(work.calls.count("Pause "), 1);
+        m_fixture->fake->setState("work", "paused");
+        QTRY_COMPARE(m_fixture->row("work")->task, gui::Task::None);
+        QTRY_COMPARE(m_fixture->row("work")->info.state, QString("paused"));
+        gui::TrayIcon tray(*m_fixture->desk);
+        QTRY_COMPARE(tray.menu().actions().first()->text(), QString("work: Paused"));
+        for (QAction* action : tray.menu().actions().first()->menu()->actions()) {
+            if (action->text() == "Unpause") {
+                action->trigger();
+            }
+        }
+        QTRY_COMPARE(work.calls.count("Unpause "), 1);
+    }
+
+    void pause_thatIsRefusedSaysWhy() {
+        m_fixture->add("work", "running");
+        m_fixture->open();
+        m_fixture->fake->failNext("org.bulkhead1.Error.HostFailure", "work: pause: libvirt is not running", "Pause");
+        more("Pause")->trigger();
+        QTRY_VERIFY(GuiFixture::says("work: pause: libvirt is not running."));
+        QCOMPARE(m_fixture->row("work")->task, gui::Task::None);
+    }
+
+    void deleted_areListedAndComeBack() {
+        m_fixture->add("work", "stopped");
+        m_fixture->fake->deleted = {deletedMap("11111111-0000-4000-8000-000000000001", "mail"),
+                                    deletedMap("22222222-0000-4000-8000-000000000002", "work")};
+        m_fixture->open();
+        GuiFixture::click("Deleted domains");
+        auto* list = GuiFixture::find<QTreeWidget>("Deleted domains, the last one first");
+        QTRY_VERIFY(list != nullptr && list->topLevelItemCount() == 2);
+        QCOMPARE(list->topLevelItem(0)->text(0), QString("mail"));
+        QVERIFY(list->topLevelItem(0)->text(2).contains(
+            QLocale().toString(QDateTime::fromSecsSinceEpoch(1'796'604'800), QLocale::ShortFormat)));
+        // Its name is taken by now.
+        list->setCurrentItem(list->topLevelItem(1));
+        QVERIFY(GuiFixture::says("You have a domain of that name by now"));
+        QVERIFY(!GuiFixture::find<QPushButton>("Restore")->isEnabled());
+        GuiFixture::find<QLineEdit>("Name when it is back")->setText("work-2");
+        QVERIFY(GuiFixture::find<QPushButton>("Restore")->isEnabled());
+        GuiFixture::click("Restore");
+        QTRY_COMPARE(m_fixture->window->chosenDomain(), GuiFixture::path("work-2"));
+        QCOMPARE(m_fixture->fake->lastManagerOptions.value("as").toString(), QString("work-2"));
+        QTRY_VERIFY(GuiFixture::find<QPushButton>("Restore") == nullptr);
+    }
+
+    void deleted_refusalIsShownInPlace() {
+        m_fixture->add("work", "stopped");
+        m_fixture->fake->deleted = {deletedMap("11111111-0000-4000-8000-000000000001", "mail")};
+        m_fixture->open();
+        m_fixture->window->openDeletedDialog();
+        QTRY_VERIFY(GuiFixture::find<QPushButton>("Restore") != nullptr);
+        QTRY_VERIFY(GuiFixture::find<QPushButton>("Restore")->isEnabled());
+        m_fixture->fake->failNext("org.bulkhead1.Error.LimitExceeded", "at most 64 domains", "RestoreDomain");
+        GuiFixture::click("Restore");
+        QTRY_VERIFY(GuiFixture::says("At most 64 domains."));
+        QVERIFY(GuiFixture::find<QPushButton>("Restore")->isEnabled());
+        // It goes for good while somebody looks.
+        m_fixture->fake->deleted.clear();
+        m_fixture->fake->announce();
+        QTRY_VERIFY(GuiFixture::says("There are no removed domains"));
+        QVERIFY(!GuiFixture::find<QPushButton>("Restore")->isEnabled());
     }
 
     void disposable_isChosenWhenItRuns() {

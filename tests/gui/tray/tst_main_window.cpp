@@ -233,6 +233,11 @@ private slots:
         GuiFixture::click("Cancel");
         QTRY_VERIFY(GuiFixture::find("Create domain") == nullptr);
         QTRY_COMPARE(m_fixture->row("work")->task, gui::Task::None);
+        m_fixture->window->openDeletedDialog();
+        QTRY_VERIFY(GuiFixture::find("Restore") != nullptr);
+        QCOMPARE(nameless(*GuiFixture::find("Restore")->window()), QStringList());
+        GuiFixture::click("Close");
+        QTRY_VERIFY(GuiFixture::find("Restore") == nullptr);
         m_fixture->fake->addSnapshot("1a2b3c4d-0000-4000-8000-000000000001", "work");
         for (const auto& [action, verb] : {std::pair("Revert to", "Revert work"), std::pair("Fork", "Create domain")}) {
             for (QAction* one : GuiFixture::find<QToolButton>("More to do with this domain")->menu()->actions()) {

@@ -75,9 +75,28 @@ private Q_SLOTS:
         QVERIFY(home()->accessibleDescription().contains("while the domain is stopped"));
         choose(size(), "large");
         GuiFixture::click("Apply the changed settings");
-        QTRY_VERIFY(GuiFixture::says("Saved. The size takes effect at the next start."));
+        QTRY_VERIFY(GuiFixture::says("Saved. It takes effect at the next start."));
         QTRY_VERIFY(size()->accessibleDescription().contains("large takes effect at its next start"));
         QCOMPARE(size()->currentData().toString(), QString("large"));
+        QVERIFY(!applyButton()->isEnabled());
+    }
+
+    void sound_isSwitchedOnForTheNextStart() {
+        open("running");
+        auto* sound = GuiFixture::find<QComboBox>("Sound");
+        QVERIFY(sound != nullptr);
+        QCOMPARE(sound->currentIndex(), -1); // of a daemon that does not say
+        QVERIFY(!applyButton()->isEnabled());
+        work().description["audio"] = "off";
+        m_fixture->fake->announce();
+        QTRY_COMPARE(sound->currentData().toString(), QString("off"));
+        QVERIFY(!applyButton()->isEnabled());
+        QVERIFY(sound->accessibleDescription().contains("no microphone"));
+        choose(sound, "out");
+        GuiFixture::click("Apply the changed settings");
+        QTRY_COMPARE(work().lastChanges, QVariantMap({{"audio", "out"}}));
+        QTRY_VERIFY(sound->accessibleDescription().contains("next start"));
+        QCOMPARE(sound->currentData().toString(), QString("out"));
         QVERIFY(!applyButton()->isEnabled());
     }
 

@@ -12,6 +12,7 @@
 #include <QStyleFactory>
 #include <QTabBar>
 #include <QToolButton>
+#include <QTreeWidget>
 
 using namespace bulkhead;
 using namespace bulkhead::tests;
@@ -77,6 +78,7 @@ class TestTrayScreens : public QObject {
         browser.description["update-available"] = true;
         browser.description["started-at"] = 1'790'000'000LL;
         browser.description["tags"] = QStringList{"web"};
+        browser.description["audio"] = "out";
         browser.description["restart-needed"] = true;
         browser.description["next-size"] = "large";
     }
@@ -191,6 +193,34 @@ private slots:
         QTest::keyClicks(QApplication::focusWidget(), "br");
         keep(window, "search");
         QTest::keyClick(QApplication::focusWidget(), Qt::Key_Escape);
+
+        FakeBulkhead& fake = *m_fixture->fake;
+        fake.deleted = {{{"id", "11111111-0000-4000-8000-000000000001"},
+                         {"name", "mail-2024"},
+                         {"deleted-at", 1'796'000'000LL},
+                         {"goes-at", 1'796'604'800LL},
+                         {"size-on-disk", 734'003'200ULL}},
+                        {{"id", "22222222-0000-4000-8000-000000000002"},
+                         {"name", "work"},
+                         {"deleted-at", 1'795'900'000LL},
+                         {"goes-at", 1'796'504'800LL},
+                         {"size-on-disk", 73'400'320ULL}}};
+        GuiFixture::click("Deleted domains");
+        QTRY_VERIFY(GuiFixture::find<QPushButton>("Restore") != nullptr);
+        QTRY_VERIFY(GuiFixture::find<QPushButton>("Restore")->isEnabled());
+        keep(GuiFixture::find("Restore")->window(), "deleted");
+        auto* gone = GuiFixture::find<QTreeWidget>("Deleted domains, the last one first");
+        gone->setCurrentItem(gone->topLevelItem(1));
+        keep(GuiFixture::find("Restore")->window(), "deleted-taken");
+        GuiFixture::click("Close");
+        QTRY_VERIFY(GuiFixture::find("Restore") == nullptr);
+
+        fake.setState("work", "paused");
+        QTRY_COMPARE(m_fixture->row("work")->info.state, QString("paused"));
+        m_fixture->window->chooseDomain(GuiFixture::path("work"));
+        keep(window, "paused");
+        fake.setState("work", "running");
+        m_fixture->window->chooseDomain(GuiFixture::path("mail"));
 
         GuiFixture::click("New domain");
         QTRY_VERIFY(GuiFixture::find<QLineEdit>("Name") != nullptr);

@@ -78,6 +78,37 @@ inline std::string resumeOfUnknownFails(core::Hypervisor& hypervisor, const Make
     return !resumed && resumed.error().code == ErrorCode::NotFound ? "" : "resume of no instance is not NotFound";
 }
 
+inline std::string pausedStandsStillUntilResumed(core::Hypervisor& hypervisor, const MakeSpec& makeSpec) {
+    const auto isPaused = [&](const InstanceId& id) {
+        const auto all = hypervisor.list();
+        return all && std::any_of(all->begin(), all->end(), [&](const auto& one) {
+                   return one.id == id && one.isPaused && !one.isPausedByFullDisk;
+               });
+    };
+    const auto spec = makeSpec();
+    if (auto started = hypervisor.start(spec); !started) {
+        return "start: " + started.error().message;
+    }
+    std::string wrong;
+    for (const char* const again : {"pause", "pause again"}) {
+        if (auto paused = hypervisor.pause(spec.id); !paused) {
+            wrong = again + (": " + paused.error().message);
+        }
+    }
+    wrong = wrong.empty() && !isPaused(spec.id) ? "a paused instance is not listed as paused" : wrong;
+    if (auto resumed = hypervisor.resume(spec.id); wrong.empty() && !resumed) {
+        wrong = "resume: " + resumed.error().message;
+    }
+    wrong = wrong.empty() && isPaused(spec.id) ? "a resumed instance is listed as paused" : wrong;
+    if (auto ended = hypervisor.destroy(spec.id); wrong.empty() && !ended) {
+        wrong = "destroy: " + ended.error().message;
+    }
+    const auto unknown = hypervisor.pause(randomId<InstanceId>());
+    return !wrong.empty()                                            ? wrong
+           : !unknown && unknown.error().code == ErrorCode::NotFound ? ""
+                                                                     : "pause of no instance is not NotFound";
+}
+
 inline std::string resumeOfRunningSucceeds(core::Hypervisor& hypervisor, const MakeSpec& makeSpec) {
     const auto spec = makeSpec();
     if (const auto pid = hypervisor.start(spec); !pid) {
@@ -155,6 +186,7 @@ inline std::vector<HypervisorCase> hypervisorContract() {
         {"a destroyed instance is gone, twice", contract::destroyedIsGone},
         {"destroy of an unknown instance succeeds", contract::destroyOfUnknownSucceeds},
         {"resume of an unknown instance is NotFound", contract::resumeOfUnknownFails},
+        {"a paused instance stands still until it is resumed", contract::pausedStandsStillUntilResumed},
         {"resume of a running instance succeeds", contract::resumeOfRunningSucceeds},
         {"a second start of one instance is refused", contract::secondStartFails},
         {"an impossible spec is refused", contract::impossibleSpecIsRefused},

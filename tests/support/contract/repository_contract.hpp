@@ -39,6 +39,7 @@ inline core::InstanceRecord sampleInstance(const DomainId& domain, unsigned slot
     record.transport = core::Transport::Vsock;
     record.cid = 1'900'000'000U + slot;
     record.heads = 16;
+    record.audio = core::Audio::Out;
     record.memory = 512 * kMiB;
     record.vcpus = 3;
     record.startedAt = 1'700'000'001;
@@ -67,6 +68,7 @@ inline core::SnapshotRecord sampleSnapshot(const DomainId& domain) {
     record.memory = core::SnapshotMemory{.machine = {.memory = 512 * kMiB,
                                                      .vcpus = 2,
                                                      .heads = 8,
+                                                     .audio = core::Audio::Out,
                                                      .acceleration = core::Acceleration::Kvm,
                                                      .transport = core::Transport::Vsock,
                                                      .version = "q35 qemu 7002000"},

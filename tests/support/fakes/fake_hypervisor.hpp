@@ -61,6 +61,18 @@ public:
         }
         return all;
     }
+    Status pause(const InstanceId& id) override {
+        const std::lock_guard lock(m_mutex);
+        if (!m_isReachable) {
+            return unreachable();
+        }
+        const auto found = m_running.find(id);
+        if (found == m_running.end()) {
+            return fail(ErrorCode::NotFound, "cannot pause: no such instance");
+        }
+        found->second.isPaused = true;
+        return {};
+    }
     Status resume(const InstanceId& id) override {
         const std::lock_guard lock(m_mutex);
         if (!m_isReachable) {
@@ -92,7 +104,7 @@ public:
         m_running.erase(id);
     }
     /// As a full disk or an admin does.
-    void pause(const InstanceId& id, bool isByFullDisk = false) {
+    void pauseFromOutside(const InstanceId& id, bool isByFullDisk = false) {
         const std::lock_guard lock(m_mutex);
         if (const auto found = m_running.find(id); found != m_running.end()) {
             found->second.isPaused = true;

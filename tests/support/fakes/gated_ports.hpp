@@ -31,6 +31,9 @@ public:
     Result<std::vector<core::ObservedInstance>> list() override {
         return m_gate.pass("Hypervisor::list", [&] { return m_inner.list(); });
     }
+    Status pause(const InstanceId& id) override {
+        return m_gate.pass("Hypervisor::pause", [&] { return m_inner.pause(id); });
+    }
     Status resume(const InstanceId& id) override {
         return m_gate.pass("Hypervisor::resume", [&] { return m_inner.resume(id); });
     }

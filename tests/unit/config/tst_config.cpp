@@ -130,6 +130,7 @@ private slots:
         domain.label = "red";
         domain.tags = {"one", "two"};
         domain.homeSize = 1536 * kMiB;
+        domain.audio = core::Audio::Out;
         domain.egress = "web";
         domain.file = "f";
         const std::string text = writeDomainToml(domain);
@@ -140,7 +141,8 @@ private slots:
                                    "label = \"red\"\n"
                                    "egress = \"web\"\n"
                                    "tags = [\"one\", \"two\"]\n"
-                                   "home_size = \"1536MiB\"\n"));
+                                   "home_size = \"1536MiB\"\n"
+                                   "audio = \"out\"\n"));
         const auto back = parseDomainToml(text, {"f", "work", 1000}, fakeUsers);
         QVERIFY(back);
         QVERIFY(*back == domain);

@@ -70,6 +70,7 @@ private slots:
             QVERIFY(*change->tags == (std::vector<std::string>{"a", "b"}));
         }
         QVERIFY(readChange({{"tags", ""}})->tags->empty());
+        QVERIFY(readChange({{"audio", "out"}})->audio == Audio::Out);
     }
 
     void refusals_data() {
@@ -80,7 +81,7 @@ private slots:
         const auto row = [](const char* name, const char* key, const SettingValue& value, const char* shown) {
             QTest::newRow(name) << key << value << shown;
         };
-        row("unknown key", "home_size", "2GiB", "size, label, egress, home-size, tags");
+        row("unknown key", "home_size", "2GiB", "size, label, egress, home-size, tags, audio");
         row("template", "template", "minimal", "no such setting");
         row("empty size", "size", "", "is empty");
         row("size of another type", "size", Bytes{1}, "must be a text");
@@ -94,6 +95,8 @@ private slots:
         row("bad tag", "tags", "good,Bad", "\"Bad\" is not a tag name");
         row("tag twice", "tags", List{"a", "a"}, "\"a\" is there twice");
         row("tags of another type", "tags", Bytes{1}, "list of texts");
+        row("a sound that there is not", "audio", "in", "\"in\" is not possible; there are: off, out");
+        row("sound of another type", "audio", Bytes{1}, "must be a text");
         row("too many tags", "tags", List(33, "a"), "at most 32");
     }
     void refusals() {

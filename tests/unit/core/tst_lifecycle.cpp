@@ -478,10 +478,10 @@ private slots:
         guard.whenResumed([&](const InstanceId& told) { resumed.push_back(told); });
         guard.look();
         QCOMPARE(stateOf(daemon, id), DomainState::Running);
-        world.hypervisor.pause(instance, false); // an admin's act is not ours to undo
+        world.hypervisor.pauseFromOutside(instance, false); // an admin's act is not ours to undo
         guard.look();
         QCOMPARE(stateOf(daemon, id), DomainState::Running);
-        world.hypervisor.pause(instance, true);
+        world.hypervisor.pauseFromOutside(instance, true);
         world.store.spaceNow = {100 * kGiB, 1 * kGiB};
         guard.look();
         QCOMPARE(stateOf(daemon, id), DomainState::Paused);

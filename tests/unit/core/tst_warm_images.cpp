@@ -106,8 +106,8 @@ private slots:
         Outside world;
         {
             Daemon daemon(world);
-            const auto source =
-                daemon.launcher.bootForImage("minimal", {}, JobContext({}, [](const std::string&, double) {}));
+            const auto source = daemon.launcher.bootForImage("minimal", {}, Audio::Off,
+                                                             JobContext({}, [](const std::string&, double) {}));
             QVERIFY(source);
             QVERIFY(world.hypervisor.isRunning(source->instance.id));
         }
@@ -136,7 +136,7 @@ private slots:
 
     void domains_bootWhereNoImageFits_data() {
         QTest::addColumn<QString>("why");
-        for (const char* why : {"none", "asked", "machine", "version", "transport", "acceleration"}) {
+        for (const char* why : {"none", "asked", "machine", "version", "transport", "acceleration", "sound"}) {
             QTest::newRow(why) << why;
         }
     }
@@ -157,6 +157,8 @@ private slots:
             world.images.images.front().key.templateVersion = "0123456789abcdef0123456789abcdef";
         } else if (why == "transport") {
             world.images.images.front().key.transport = Transport::Vsock;
+        } else if (why == "sound") {
+            world.images.images.front().key.audio = Audio::Out;
         } else if (why == "acceleration") {
             world.images.images.front().key.acceleration = Acceleration::Kvm;
         }

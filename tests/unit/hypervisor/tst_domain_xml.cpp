@@ -61,6 +61,12 @@ InstanceSpec desktopWithVsock() {
     return spec;
 }
 
+InstanceSpec desktopWithSound() {
+    auto spec = desktop();
+    spec.audio = core::Audio::Out;
+    return spec;
+}
+
 InstanceSpec fromImage() {
     auto spec = plainSpec();
     spec.system.layers.insert(spec.system.layers.begin() + 1,
@@ -133,6 +139,7 @@ private slots:
         QTest::newRow("vsock") << vsock() << "";
         QTest::newRow("desktop") << desktop() << "";
         QTest::newRow("desktop_vsock") << desktopWithVsock() << "";
+        QTest::newRow("desktop_sound") << desktopWithSound() << "";
         QTest::newRow("without_home") << withoutHome() << "";
         QTest::newRow("deep_chains") << deepChains() << "";
         QTest::newRow("hostile_paths") << hostilePaths() << "";
@@ -229,6 +236,8 @@ private slots:
                 s.cid = cid;
             });
         }
+        row("sound without a display", "without a display has no sound",
+            [](InstanceSpec& s) { s.audio = core::Audio::Out; });
         row("too many outputs", "at most 16 outputs", [](InstanceSpec& s) { s.heads = 17; });
         row("a fifth disk to look into", "at most 4 disks", [](InstanceSpec& s) {
             s = inspector();

@@ -5,6 +5,7 @@
 #include <QTest>
 
 #include <fstream>
+#include <sstream>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -67,6 +68,30 @@ private slots:
         QVERIFY(!fs::exists(first->memory));
         QVERIFY(fs::exists(other->memory));
         QCOMPARE(m_store->find(key("small"))->memory, second->memory);
+    }
+    /// Another device, another image; neither takes the other's place.
+    void sound_isAnImageOfItsOwn() {
+        const auto silent = make("small", nothing);
+        auto audible = key("small");
+        audible.audio = core::Audio::Out;
+        QVERIFY(!m_store->find(audible));
+        QVERIFY(make(audible, nothing));
+        QVERIFY(m_store->find(audible));
+        QCOMPARE(m_store->find(key("small"))->memory, silent->memory);
+    }
+    void manifestOfAnEarlierVersion_isWithoutSound() {
+        const auto image = make("small", nothing);
+        const fs::path file = image->memory.parent_path() / "manifest.toml";
+        std::ostringstream text;
+        text << std::ifstream(file).rdbuf();
+        std::string earlier = text.str();
+        const std::string line = "audio = 'off'\n";
+        const auto at = earlier.find(line);
+        QVERIFY2(at != std::string::npos, earlier.c_str());
+        earlier.erase(at, line.size());
+        fs::permissions(file, fs::perms::owner_write, fs::perm_options::add);
+        std::ofstream(file) << earlier;
+        QVERIFY(m_store->find(key("small")));
     }
     void usedOne_stays_butNoStartFindsIt_data() {
         QTest::addColumn<QString>("use");
@@ -155,7 +180,10 @@ private:
         return key;
     }
     Result<core::WarmImage> make(const std::string& size, const core::WarmImageStore::FilesInUse& filesInUse) {
-        const auto folder = m_store->begin(key(size), kMemory);
+        return make(key(size), filesInUse);
+    }
+    Result<core::WarmImage> make(const core::WarmImageKey& wanted, const core::WarmImageStore::FilesInUse& filesInUse) {
+        const auto folder = m_store->begin(wanted, kMemory);
         if (!folder) {
             return fail(folder.error());
         }
@@ -165,7 +193,7 @@ private:
         fs::resize_file(*folder / "memory", kMemory);
         const fs::path layer = m_state / "layer";
         std::ofstream(layer) << "a layer";
-        return m_store->publish(key(size), *folder, layer, kDigest, filesInUse);
+        return m_store->publish(wanted, *folder, layer, kDigest, filesInUse);
     }
 
     std::unique_ptr<QTemporaryDir> m_temporary;
