@@ -6,6 +6,7 @@
 #include "config/file_definition_store.hpp"
 #include "config/file_deleted_definitions.hpp"
 #include "core/services/cid_leases.hpp"
+#include "core/services/contain_service.hpp"
 #include "core/services/display_service.hpp"
 #include "core/services/doctor_service.hpp"
 #include "core/services/domain_service.hpp"
@@ -341,7 +342,8 @@ int run(const Settings& settings) noexcept {
                                        .links = links,
                                        .clock = clock},
                                       lineage, templates, monitor);
-    core::PauseService pauses(table, {.hypervisor = hypervisor, .links = links}, jobs);
+    core::PauseService pauses(table, {.hypervisor = hypervisor, .links = links, .instances = instanceRepository}, jobs);
+    core::ContainService containment(table, pauses, snapshotTaker, lineage, jobs);
     core::SnapshotService snapshots(snapshotStore, table, domains, lifecycle, lineage, snapshotTaker, jobs);
     core::KeptDisposables kept(snapshots, cleanUps);
     lifecycle.setKeeping({.suspend = [&kept](const DomainId& id) { kept.suspendSoon(id); },
@@ -392,6 +394,7 @@ int run(const Settings& settings) noexcept {
                               .displays = displays,
                               .lifecycle = lifecycle,
                               .pauses = pauses,
+                              .containment = containment,
                               .templates = templates,
                               .warmImages = warmImages,
                               .snapshots = snapshots,

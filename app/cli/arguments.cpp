@@ -60,6 +60,7 @@ struct Grammar {
     DomainStartArguments domainStart;
     DomainStopArguments domainStop;
     DomainPauseArguments domainPause;
+    DomainContainArguments domainContain;
     DomainPauseArguments domainUnpause{.name = {}, .goesOn = true, .json = false};
     DomainSuspendArguments domainSuspend;
     DomainResumeArguments domainResume;
@@ -164,6 +165,12 @@ struct Grammar {
         verb = addVerb(noun, "unpause", "Let a paused domain go on", domainUnpause.json);
         addText(verb, "NAME", domainUnpause.name, "", "The domain")->required();
         verbs.emplace_back(verb, [this] { return Invocation(domainUnpause); });
+
+        verb = addVerb(noun, "contain", "After an incident: pause a domain and keep what it is now as evidence",
+                       domainContain.json);
+        addText(verb, "NAME", domainContain.name, "", "The domain")->required();
+        verb->add_flag("--no-diff", domainContain.comparesNot, "Do not compare it with the snapshot before");
+        verbs.emplace_back(verb, [this] { return Invocation(domainContain); });
 
         verb =
             addVerb(noun, "suspend", "Stop a domain so that its next start goes on where it was", domainSuspend.json);

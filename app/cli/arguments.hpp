@@ -71,6 +71,11 @@ struct DomainPauseArguments {
     bool goesOn = false; ///< unpause
     bool json = false;
 };
+struct DomainContainArguments {
+    std::string name;
+    bool comparesNot = false;
+    bool json = false;
+};
 struct DomainSuspendArguments {
     std::string name;
     bool json = false;
@@ -208,14 +213,16 @@ struct DoctorArguments {
     bool json = false;
 };
 
-using Invocation = std::variant<
-    RunArguments, ResumeArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments, DomainSetArguments,
-    DomainStartArguments, DomainStopArguments, DomainRemoveArguments, DomainRestoreArguments, DomainAppsArguments,
-    DomainLaunchArguments, DomainScreenshotArguments, DomainWindowsArguments, DomainExportArguments,
-    DomainPauseArguments, DomainSuspendArguments, DomainResumeArguments, SnapshotCreateArguments, SnapshotListArguments,
-    SnapshotTreeArguments, SnapshotShowArguments, SnapshotRevertArguments, SnapshotForkArguments, SnapshotDiffArguments,
-    SnapshotPinArguments, SnapshotLabelArguments, SnapshotRemoveArguments, TemplateListArguments, TemplateShowArguments,
-    TemplateBuildArguments, TemplateInstallArguments, TemplateUpdateArguments, TemplateWarmArguments, DoctorArguments>;
+using Invocation =
+    std::variant<RunArguments, ResumeArguments, DomainCreateArguments, DomainListArguments, DomainShowArguments,
+                 DomainSetArguments, DomainStartArguments, DomainStopArguments, DomainRemoveArguments,
+                 DomainRestoreArguments, DomainAppsArguments, DomainLaunchArguments, DomainScreenshotArguments,
+                 DomainWindowsArguments, DomainExportArguments, DomainPauseArguments, DomainContainArguments,
+                 DomainSuspendArguments, DomainResumeArguments, SnapshotCreateArguments, SnapshotListArguments,
+                 SnapshotTreeArguments, SnapshotShowArguments, SnapshotRevertArguments, SnapshotForkArguments,
+                 SnapshotDiffArguments, SnapshotPinArguments, SnapshotLabelArguments, SnapshotRemoveArguments,
+                 TemplateListArguments, TemplateShowArguments, TemplateBuildArguments, TemplateInstallArguments,
+                 TemplateUpdateArguments, TemplateWarmArguments, DoctorArguments>;
 
 /// A command line that is done once it is read: --help and --version (status 0, `text` for standard output), or a
 /// mistake (status 2, `text` and `hint` for standard error).

@@ -17,6 +17,7 @@ int setDomain(const DomainSetArguments& arguments, Session& session);
 int startDomain(const DomainStartArguments& arguments, Session& session);
 int stopDomain(const DomainStopArguments& arguments, Session& session);
 int pauseDomain(const DomainPauseArguments& arguments, Session& session);
+int containDomain(const DomainContainArguments& arguments, Session& session);
 int suspendDomain(const DomainSuspendArguments& arguments, Session& session);
 int resumeDomain(const DomainResumeArguments& arguments, Session& session);
 int listApps(const DomainAppsArguments& arguments, Session& session);

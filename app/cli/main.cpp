@@ -58,6 +58,7 @@ struct Dispatch {
         return a.remove ? removeExports(a) : withSession(exportApps, a, interrupts);
     }
     int operator()(const DomainPauseArguments& a) const { return withSession(pauseDomain, a, interrupts); }
+    int operator()(const DomainContainArguments& a) const { return withSession(containDomain, a, interrupts); }
     int operator()(const DomainSuspendArguments& a) const { return withSession(suspendDomain, a, interrupts); }
     int operator()(const DomainResumeArguments& a) const { return withSession(resumeDomain, a, interrupts); }
     int operator()(const SnapshotCreateArguments& a) const { return withSession(createSnapshot, a, interrupts); }

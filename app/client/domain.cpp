@@ -158,6 +158,10 @@ void Domain::unpause(Callback<QDBusObjectPath> done) {
     whenDone(m_proxy->Unpause({}), m_proxy.get(), std::move(done), pathOf);
 }
 
+void Domain::contain(Callback<QDBusObjectPath> done) {
+    whenDone(m_proxy->Contain({}), m_proxy.get(), std::move(done), pathOf);
+}
+
 void Domain::fork(const QString& name, const ForkOptions& fork, Callback<QDBusObjectPath> done) {
     whenDone(m_proxy->Fork(name, optionsFrom(fork)), m_proxy.get(), std::move(done), pathOf);
 }

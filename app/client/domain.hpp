@@ -84,6 +84,8 @@ public:
     /// It stands still, with all that it has in memory, until it is unpaused.
     void pause(Callback<QDBusObjectPath> done);
     void unpause(Callback<QDBusObjectPath> done);
+    /// It stands still, and what it is now is kept as evidence.
+    void contain(Callback<QDBusObjectPath> done);
     /// A new domain that begins where this one stands now. The job's result: domain (its path).
     void fork(const QString& name, const ForkOptions& options, Callback<QDBusObjectPath> done);
     struct Picture {

@@ -3,6 +3,7 @@
 
 #include "base/log.hpp"
 #include "base/result.hpp"
+#include "core/services/contain_service.hpp"
 #include "core/services/display_service.hpp"
 #include "core/services/doctor_service.hpp"
 #include "core/services/domain_service.hpp"
@@ -63,6 +64,7 @@ struct BusContext {
     core::DisplayService& displays;
     core::LifecycleService& lifecycle;
     core::PauseService& pauses;
+    core::ContainService& containment;
     core::TemplateService& templates;
     core::WarmImageService& warmImages;
     core::SnapshotService& snapshots;

@@ -144,6 +144,14 @@ void DomainObject::Unpause(sdbus::Result<sdbus::ObjectPath>&& result, Options op
         [&context = m_context, caller, id = m_id] { return context.pauses.unpause(caller, id); }, kSendJobPath);
 }
 
+void DomainObject::Contain(sdbus::Result<sdbus::ObjectPath>&& result, Options options) {
+    const auto caller = admit("Contain");
+    finishReading(OptionReader(options));
+    m_context.answer(
+        caller, std::move(result),
+        [&context = m_context, caller, id = m_id] { return context.containment.contain(caller, id); }, kSendJobPath);
+}
+
 void DomainObject::Fork(sdbus::Result<sdbus::ObjectPath>&& result, std::string name, Options options) {
     const auto caller = admit("Fork");
     const auto wanted = forkOptionsFrom(options);

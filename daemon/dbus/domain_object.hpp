@@ -26,6 +26,7 @@ private:
     void Stop(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
     void Snapshot(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
     void Suspend(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
+    void Contain(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
     void Pause(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
     void Unpause(sdbus::Result<sdbus::ObjectPath>&& result, Options options) override;
     void Fork(sdbus::Result<sdbus::ObjectPath>&& result, std::string name, Options options) override;

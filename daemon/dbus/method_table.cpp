@@ -40,6 +40,7 @@ constexpr std::array kTable{
     MethodRow{kDomain, "Snapshot", Action::UseOwn},
     MethodRow{kDomain, "Suspend", Action::UseOwn},
     MethodRow{kDomain, "Pause", Action::UseOwn},
+    MethodRow{kDomain, "Contain", Action::UseOwn},
     MethodRow{kDomain, "Unpause", Action::UseOwn},
     MethodRow{kDomain, "Fork", Action::UseOwn},
     MethodRow{kDomain, "Exec", Action::UseOwn},

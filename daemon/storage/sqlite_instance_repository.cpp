@@ -62,6 +62,7 @@ Result<core::InstanceRecord> instanceFrom(const Row& row) {
     record.cid = *cid == 0 ? std::nullopt : std::optional(*cid);
     record.heads = *heads;
     record.audio = *audio;
+    record.isHeld = row.integer(14) != 0;
     record.memory = static_cast<Bytes>(row.integer(11));
     record.vcpus = *vcpus;
     record.startedAt = row.integer(8);
@@ -74,13 +75,13 @@ Status SqliteInstanceRepository::insert(const core::InstanceRecord& record) {
     return m_database.write([&](Connection& connection) -> Status {
         const auto changed = connection.change(
             "INSERT INTO instances (id, domain, phase, uid_slot, template_version, size, "
-            "acceleration, transport, started_at, cid, heads, memory, vcpus, audio) "
-            "VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "acceleration, transport, started_at, cid, heads, memory, vcpus, audio, held) "
+            "VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             {record.id.text(), record.domain.isNull() ? std::string() : record.domain.text(),
              std::string(storedWord(record.phase)), std::int64_t{record.uidSlot}, record.templateVersion, record.size,
              std::string(storedWord(record.acceleration)), std::string(storedWord(record.transport)), record.startedAt,
              std::int64_t{record.cid.value_or(0)}, std::int64_t{record.heads}, static_cast<std::int64_t>(record.memory),
-             std::int64_t{record.vcpus}, std::string(storedWord(record.audio))});
+             std::int64_t{record.vcpus}, std::string(storedWord(record.audio)), std::int64_t{record.isHeld ? 1 : 0}});
         return changed ? Status() : Status(fail(changed.error().in("cannot record instance " + record.id.text())));
     });
 }
@@ -89,6 +90,20 @@ Status SqliteInstanceRepository::setPhase(const InstanceId& id, core::InstancePh
     return m_database.write([&](Connection& connection) -> Status {
         const auto changed = connection.change("UPDATE instances SET phase = ? WHERE id = ?",
                                                {std::string(storedWord(phase)), id.text()});
+        if (!changed) {
+            return fail(changed.error());
+        }
+        if (*changed == 0) {
+            return fail(ErrorCode::NotFound, "the database has no instance " + id.text());
+        }
+        return {};
+    });
+}
+
+Status SqliteInstanceRepository::setHeld(const InstanceId& id, bool isHeld) {
+    return m_database.write([&](Connection& connection) -> Status {
+        const auto changed =
+            connection.change("UPDATE instances SET held = ? WHERE id = ?", {std::int64_t{isHeld ? 1 : 0}, id.text()});
         if (!changed) {
             return fail(changed.error());
         }
@@ -126,7 +141,7 @@ Result<std::vector<core::InstanceRecord>> SqliteInstanceRepository::all() {
     const Status done = m_database.read([&](Connection& connection) -> Status {
         return connection.query("SELECT id, COALESCE(domain, ''), phase, uid_slot, template_version, size, "
                                 "acceleration, transport, started_at, cid, "
-                                "heads, memory, vcpus, audio FROM instances ORDER BY started_at, id",
+                                "heads, memory, vcpus, audio, held FROM instances ORDER BY started_at, id",
                                 {}, [&](const Row& row) -> Status {
                                     auto record = instanceFrom(row);
                                     if (!record) {

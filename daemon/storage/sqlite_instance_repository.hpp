@@ -15,6 +15,7 @@ public:
     /// WrongState when the domain has no record; AlreadyExists when the uid slot is in use.
     Status insert(const core::InstanceRecord& record) override;
     Status setPhase(const InstanceId& id, core::InstancePhase phase) override;
+    Status setHeld(const InstanceId& id, bool isHeld) override;
     Status assign(const InstanceId& id, const DomainId& domain, std::int64_t startedAt) override;
     /// Success when there is no such record.
     Status remove(const InstanceId& id) override;

@@ -100,6 +100,8 @@ struct InstanceRecord {
     Bytes memory = 0;
     unsigned vcpus = 1;
     std::int64_t startedAt = 0; ///< seconds since the epoch
+    /// Its owner has paused it: nobody else lets it go on, not even a daemon that starts.
+    bool isHeld = false;
 
     bool operator==(const InstanceRecord&) const = default;
 };

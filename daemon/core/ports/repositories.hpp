@@ -68,6 +68,7 @@ public:
     virtual ~InstanceRepository() = default;
     virtual Status insert(const InstanceRecord& record) = 0;
     virtual Status setPhase(const InstanceId& id, InstancePhase phase) = 0;
+    virtual Status setHeld(const InstanceId& id, bool isHeld) = 0;
     /// Gives one that belongs to no domain to this one, which starts now. NotFound: there is no such instance, or it
     /// has a domain already; WrongState: there is no such domain.
     virtual Status assign(const InstanceId& id, const DomainId& domain, std::int64_t startedAt) = 0;

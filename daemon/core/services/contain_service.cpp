@@ -54,6 +54,10 @@ Result<JobResult> ContainService::run(const DomainId& domain, const JobContext& 
         }
         break;
     case DomainState::Paused:
+        if (auto held = m_pauses.hold(*entry); !held) {
+            return fail(held.error());
+        }
+        break;
     case DomainState::Stopped:
         break;
     case DomainState::Suspended:

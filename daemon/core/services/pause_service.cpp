@@ -63,13 +63,32 @@ Status PauseService::runPause(const DomainId& id) {
 }
 
 Status PauseService::hold(const DomainEntry& entry) {
-    if (entry.state != DomainState::Running || !entry.instance) {
+    const bool isPaused = entry.state == DomainState::Paused;
+    if ((entry.state != DomainState::Running && !isPaused) || !entry.instance) {
         return wrongState(entry, "only what runs can be paused");
     }
+    // Before the act: a daemon that dies in between pauses it at its next start. The reverse would let it go on.
+    if (auto held = setHeld(entry, true); !held || isPaused) {
+        return held;
+    }
     if (auto paused = m_ports.hypervisor.pause(entry.instance->id); !paused) {
+        if (auto back = setHeld(entry, false); !back) {
+            log::error("a domain that could not be paused is paused by the next start of the daemon",
+                       {{"DOMAIN", entry.record.id.text()}, {"ERROR", back.error().message}});
+        }
         return fail(paused.error().in("pausing domain \"" + entry.record.name + "\""));
     }
     return m_table.apply(entry.record.id, DomainEvent::PauseRequested);
+}
+
+Status PauseService::setHeld(const DomainEntry& entry, bool isHeld) {
+    InstanceRecord instance = *entry.instance;
+    instance.isHeld = isHeld;
+    auto recorded = m_ports.instances.setHeld(instance.id, isHeld);
+    if (recorded) {
+        m_table.setInstance(entry.record.id, instance);
+    }
+    return recorded;
 }
 
 Status PauseService::runUnpause(const DomainId& id) {
@@ -90,7 +109,11 @@ Status PauseService::runUnpause(const DomainId& id) {
     if (!entry->reason.empty()) {
         return wrongState(*entry, entry->reason);
     }
+    if (auto released = setHeld(*entry, false); !released) {
+        return released;
+    }
     if (auto resumed = m_ports.hypervisor.resume(entry->instance->id); !resumed) {
+        [[maybe_unused]] const auto held = setHeld(*entry, true);
         return fail(resumed.error().in("unpausing domain \"" + entry->record.name + "\""));
     }
     if (auto applied = m_table.apply(id, DomainEvent::ResumeRequested); !applied) {

@@ -3,6 +3,7 @@
 
 #include "core/ports/guest_links.hpp"
 #include "core/ports/hypervisor.hpp"
+#include "core/ports/repositories.hpp"
 #include "core/services/domain_table.hpp"
 #include "core/services/job_service.hpp"
 
@@ -17,6 +18,7 @@ public:
     struct Ports {
         Hypervisor& hypervisor;
         GuestLinks& links;
+        InstanceRepository& instances;
     };
     /// `busy`: how long a job waits for another operation on its domain.
     PauseService(DomainTable& table, Ports ports, JobService& jobs,
@@ -32,12 +34,14 @@ public:
     /// room. One that runs: a job that is done.
     Result<JobId> unpause(const Caller& caller, const DomainId& id);
 
-    /// Pauses one that runs; the caller holds its operation. WrongState.
+    /// Pauses one that runs; one that a full disk has paused does not go on by itself from now on. The caller holds its
+    /// operation. WrongState.
     Status hold(const DomainEntry& entry);
 
 private:
     Result<DomainEntry> find(const Caller& caller, const DomainId& id) const;
     Status runPause(const DomainId& id);
+    Status setHeld(const DomainEntry& entry, bool isHeld);
     Status runUnpause(const DomainId& id);
 
     DomainTable& m_table;

@@ -444,10 +444,13 @@ void Reconciler::adopt(const DomainEntry& entry, const InstanceRecord& record, c
     // Events may come as soon as the emulator is watched; they wait for this.
     const auto operation = m_table.beginOperation(id, "adoption");
     m_table.setInstance(id, record);
-    m_table.restore(id, DomainState::Running, {});
+    m_table.restore(id, record.isHeld ? DomainState::Paused : DomainState::Running, {});
     clearSuspension(entry, report);
     const auto settled = settleDisks(entry, record, report);
     const auto runs = settled.and_then([&] { return m_monitor.begin(record.id, observed.pid); }).and_then([&] {
+        if (record.isHeld) {
+            return observed.isPaused ? Status{} : m_ports.hypervisor.pause(record.id);
+        }
         return observed.isPaused ? m_ports.hypervisor.resume(record.id) : Status{};
     });
     auto guest = runs.and_then([&] { return m_ports.links.adopt(record.id); });

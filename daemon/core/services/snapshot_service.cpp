@@ -452,8 +452,8 @@ Result<JobResult> SnapshotService::runFork(const Caller& caller, const SnapshotI
     definition.egress = options.egress.value_or(definition.egress);
     if (node->reason == kReasonEvidence) {
         if (options.egress && *options.egress != "none") {
-            return fail(ErrorCode::InvalidArgument, "egress: snapshot " + shortId(from) +
-                                                        " is evidence; what begins there reaches nothing");
+            return fail(ErrorCode::InvalidArgument,
+                        "egress: snapshot " + shortId(from) + " is evidence; what begins there reaches nothing");
         }
         definition.egress = "none";
         if (std::find(definition.tags.begin(), definition.tags.end(), kReasonEvidence) == definition.tags.end()) {

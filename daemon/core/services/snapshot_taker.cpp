@@ -39,7 +39,7 @@ struct SnapshotTaker::Plan {
     std::chrono::milliseconds pause{0};
     std::string note;
     bool isLast = false;
-    bool isHeld = false; ///< it is paused, and stays so
+    bool isHeld = false;     ///< it is paused, and stays so
     bool isStanding = false; ///< it was paused before
     bool isCommitted = false;
     bool mayHaveSwitched = false; ///< the emulator may write to the new layers

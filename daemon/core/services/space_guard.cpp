@@ -49,7 +49,7 @@ void SpaceGuard::look() {
             [[maybe_unused]] const auto told = m_table.apply(
                 id, DomainEvent::PauseRequested, "the host's disk is full; it goes on by itself when there is room");
         }
-        if (!hasRoom()) {
+        if (!hasRoom() || (entry->instance && entry->instance->isHeld)) {
             continue;
         }
         if (auto resumed = m_hypervisor.resume(instance.id); !resumed) {

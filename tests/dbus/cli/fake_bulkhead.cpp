@@ -124,6 +124,12 @@ QDBusObjectPath FakeDomain::Pause(const QVariantMap& options) {
     return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob(m_owner.jobResult);
 }
 
+QDBusObjectPath FakeDomain::Contain(const QVariantMap& options) {
+    calls += "Contain ";
+    lastOptions = options;
+    return m_owner.failed(*this) ? QDBusObjectPath("/") : m_owner.takeJob(m_owner.jobResult);
+}
+
 QDBusObjectPath FakeDomain::Unpause(const QVariantMap& options) {
     calls += "Unpause ";
     lastOptions = options;

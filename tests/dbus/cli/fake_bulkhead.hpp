@@ -87,10 +87,11 @@ public slots:
     QDBusObjectPath Start(const QVariantMap& options);
     QDBusObjectPath Stop(const QVariantMap& options);
     QDBusObjectPath Remove(const QVariantMap& options);
-    /// Snapshot, Suspend, Pause and Unpause give a prepared job, or one whose result is FakeBulkhead::jobResult.
+    /// Snapshot, Suspend, Pause, Unpause and Contain give a prepared job, or one whose result is FakeBulkhead::jobResult.
     QDBusObjectPath Snapshot(const QVariantMap& options);
     QDBusObjectPath Suspend(const QVariantMap& options);
     QDBusObjectPath Pause(const QVariantMap& options);
+    QDBusObjectPath Contain(const QVariantMap& options);
     QDBusObjectPath Unpause(const QVariantMap& options);
     QDBusObjectPath Fork(const QString& name, const QVariantMap& options);
     qulonglong Exec(const QStringList& argv, const QVariantMap& options, QDBusUnixFileDescriptor& control,

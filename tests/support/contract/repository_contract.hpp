@@ -244,6 +244,7 @@ inline std::vector<std::pair<std::string, RepositoryClause>> repositoryContract(
              QVERIFY(domains.remove(domain));
              const auto instance = randomId<InstanceId>();
              QCOMPARE(instances.setPhase(instance, core::InstancePhase::Running).error().code, ErrorCode::NotFound);
+             QCOMPARE(instances.setHeld(instance, true).error().code, ErrorCode::NotFound);
              QVERIFY(instances.remove(instance));
          }},
         {"a removed name is free again",
@@ -265,6 +266,11 @@ inline std::vector<std::pair<std::string, RepositoryClause>> repositoryContract(
                   {core::InstancePhase::Running, core::InstancePhase::Stopping, core::InstancePhase::Starting}) {
                  QVERIFY(instances.setPhase(record.id, phase));
                  record.phase = phase;
+                 QVERIFY(instances.all()->front() == record);
+             }
+             for (const bool isHeld : {true, false}) {
+                 QVERIFY(instances.setHeld(record.id, isHeld));
+                 record.isHeld = isHeld;
                  QVERIFY(instances.all()->front() == record);
              }
              QVERIFY(instances.remove(record.id));

@@ -194,6 +194,18 @@ public:
         found->second.phase = phase;
         return {};
     }
+    Status setHeld(const InstanceId& id, bool isHeld) override {
+        const std::lock_guard lock(m_database.mutex);
+        if (m_database.failWrites) {
+            return fail(*m_database.failWrites);
+        }
+        const auto found = m_database.instances.find(id);
+        if (found == m_database.instances.end()) {
+            return fail(ErrorCode::NotFound, "the database has no instance " + id.text());
+        }
+        found->second.isHeld = isHeld;
+        return {};
+    }
     Status assign(const InstanceId& id, const DomainId& domain, std::int64_t startedAt) override {
         const std::lock_guard lock(m_database.mutex);
         if (m_database.failWrites) {

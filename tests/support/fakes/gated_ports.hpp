@@ -229,6 +229,9 @@ public:
     Status setPhase(const InstanceId& id, core::InstancePhase phase) override {
         return m_gate.pass("InstanceRepository::setPhase", [&] { return m_inner.setPhase(id, phase); });
     }
+    Status setHeld(const InstanceId& id, bool isHeld) override {
+        return m_gate.pass("InstanceRepository::setHeld", [&] { return m_inner.setHeld(id, isHeld); });
+    }
     Status assign(const InstanceId& id, const DomainId& domain, std::int64_t startedAt) override {
         return m_gate.pass("InstanceRepository::assign", [&] { return m_inner.assign(id, domain, startedAt); });
     }

@@ -22,8 +22,10 @@ class TestPause : public QObject {
     struct Scene {
         Outside world;
         Daemon daemon{world};
-        PauseService pauses{
-            daemon.table, {world.gated.hypervisor, world.gated.links}, daemon.jobs, std::chrono::milliseconds(20)};
+        PauseService pauses{daemon.table,
+                            {world.gated.hypervisor, world.gated.links, world.gated.instances},
+                            daemon.jobs,
+                            std::chrono::milliseconds(20)};
         DomainId id = daemon.domains.create(kAlice, "work", {}).value();
 
         InstanceId start() {
