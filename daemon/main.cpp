@@ -272,6 +272,7 @@ int run(const Settings& settings) noexcept {
     core::EmulatorMonitor monitor(watch, [&relay](const InstanceId& instance) { relay.onEmulatorGone(instance); });
     core::InstanceLauncher launcher({.hypervisor = hypervisor,
                                      .store = instanceStore,
+                                     .homes = instanceStore,
                                      .instances = instanceRepository,
                                      .links = links,
                                      .machines = machines,

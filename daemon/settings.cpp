@@ -54,7 +54,7 @@ const std::array<Option, 14>& options() {
          [](Settings& s, std::string v) { s.transport = v; }},
         {"--warm-images", "when to make them: auto or on-request",
          [](Settings& s, std::string v) { s.warmImages = v; }},
-        {"--waiting-shells", "emulators that wait for the next disposable (1; 0: none)",
+        {"--waiting-shells", "emulators that wait for the next start (1; 0: none)",
          [](Settings& s, std::string v) { s.waitingShells = shellsFrom(v); }},
         {"--keep-deleted", "how long removed domains can be restored, as 7d, 12h or 0",
          [](Settings& s, std::string v) { s.keepDeleted = readDuration(v).value_or(std::chrono::seconds(-1)); }},

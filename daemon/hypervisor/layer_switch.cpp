@@ -2,6 +2,7 @@
 #include "hypervisor/layer_switch.hpp"
 
 #include "base/escaping.hpp"
+#include "hypervisor/disk_xml.hpp"
 #include "hypervisor/xml_writer.hpp"
 
 #include <nlohmann/json.hpp>
@@ -14,7 +15,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kSystemDisk = "vda";
-constexpr std::string_view kHomeDisk = "vdb";
 
 /// The text under the keys, one within the other; none when any is missing.
 std::optional<std::string> textIn(const Json& value, std::initializer_list<const char*> keys) {
@@ -95,6 +95,17 @@ Result<std::string> layerSwitchXml(const core::Machines::NewLayers& layers) {
     if (!isAny) {
         return fail(ErrorCode::InvalidArgument, "no layer to switch to");
     }
+    return xml.take();
+}
+
+Result<std::string> homeCopyXml(const core::Disk& home) {
+    if (auto checked = checkDisk("home disk", home); !checked) {
+        return fail(checked.error());
+    }
+    XmlWriter xml;
+    xml.open("disk", {{"type", "file"}, {"device", "disk"}});
+    writeDiskFiles(xml, home);
+    xml.close();
     return xml.take();
 }
 

@@ -9,6 +9,7 @@
 #include "hypervisor/libvirt_error.hpp"
 
 #include <libvirt/libvirt-qemu.h>
+#include <libvirt/virterror.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -86,6 +87,49 @@ Status waitUntilLoaded(virDomain* domain, std::chrono::milliseconds patience) {
     }
 }
 
+Result<core::Machines::NewLayers> activeIn(virDomain* domain) {
+    const auto blocks = monitor(domain, "query-block", Json::object());
+    const auto nodes = monitor(domain, "query-named-block-nodes", {{"flat", true}});
+    return blocks && nodes ? activeLayersIn(blocks->dump(), nodes->dump())
+                           : fail(!blocks ? blocks.error() : nodes.error());
+}
+
+/// By a copy of what the present layer has, nothing, onto the new one, and with its end the guest's device is at that.
+/// (Other ways past libvirt leave it, or the emulator, with a wrong idea of the disk, and say nothing.)
+Status exchangeHome(virDomain* domain, const InstanceId& id, const core::Disk& home,
+                    std::chrono::milliseconds patience) {
+    const auto xml = homeCopyXml(home);
+    if (!xml) {
+        return fail(xml.error());
+    }
+    const std::string disk(kHomeDisk);
+    constexpr unsigned kFlags =
+        VIR_DOMAIN_BLOCK_COPY_REUSE_EXT | VIR_DOMAIN_BLOCK_COPY_SHALLOW | VIR_DOMAIN_BLOCK_COPY_TRANSIENT_JOB;
+    if (virDomainBlockCopy(domain, disk.c_str(), xml->c_str(), nullptr, 0, kFlags) < 0) {
+        return fail(lastLibvirtError(aboutInstance("exchange the home of", id)));
+    }
+    const auto until = std::chrono::steady_clock::now() + patience;
+    while (virDomainBlockJobAbort(domain, disk.c_str(), VIR_DOMAIN_BLOCK_JOB_ABORT_PIVOT) < 0) {
+        const auto* const error = virGetLastError();
+        const bool isEarly = error != nullptr && error->code == VIR_ERR_BLOCK_COPY_ACTIVE;
+        auto failed = lastLibvirtError(aboutInstance("exchange the home of", id));
+        if (!isEarly) {
+            return fail(std::move(failed));
+        }
+        if (std::chrono::steady_clock::now() > until) {
+            return fail(ErrorCode::TimedOut, failed.message);
+        }
+        std::this_thread::sleep_for(kPoll); // lint-allow(sleep): it takes one or two rounds, and an event a thread more
+    }
+    const auto active = activeIn(domain);
+    if (!active) {
+        return fail(active.error());
+    }
+    return active->home == home.layers.front().path
+               ? Status{}
+               : fail(ErrorCode::HostFailure, "the emulator did not take its domain's home");
+}
+
 /// The processor's line that tells one model from another.
 std::string processorModel() {
     std::ifstream info("/proc/cpuinfo");
@@ -103,7 +147,8 @@ std::string processorModel() {
 
 } // namespace
 
-Status LibvirtMachines::load(const InstanceId& id, const std::filesystem::path& devices) {
+Status LibvirtMachines::load(const InstanceId& id, const std::filesystem::path& devices,
+                             const std::optional<core::Disk>& home) {
     const UniqueFd state(::open(devices.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!state) {
         return failErrno("cannot open " + devices.string(), errno);
@@ -125,6 +170,12 @@ Status LibvirtMachines::load(const InstanceId& id, const std::filesystem::path& 
     }
     if (auto loaded = waitUntilLoaded(machine, m_patience.load); !loaded) {
         return loaded;
+    }
+    // Not before: an emulator that waits for its state opens its disks for reading only.
+    if (home) {
+        if (auto exchanged = exchangeHome(machine, id, *home, m_patience.exchange); !exchanged) {
+            return exchanged;
+        }
     }
     if (virDomainResume(machine) < 0) {
         return fail(lastLibvirtError(aboutInstance("run", id)));
@@ -247,10 +298,7 @@ Result<core::Machines::NewLayers> LibvirtMachines::activeLayers(const InstanceId
         if (!domain) {
             return fail(domain.error());
         }
-        const auto blocks = monitor(domain->get(), "query-block", Json::object());
-        const auto nodes = monitor(domain->get(), "query-named-block-nodes", {{"flat", true}});
-        return blocks && nodes ? activeLayersIn(blocks->dump(), nodes->dump())
-                               : fail(!blocks ? blocks.error() : nodes.error());
+        return activeIn(domain->get());
     });
 }
 

@@ -15,6 +15,8 @@ public:
     struct Patience {
         /// How long an emulator may take to read the state of its devices, some megabytes at most.
         std::chrono::milliseconds load{std::chrono::seconds(20)};
+        /// And to take another home, which copies nothing.
+        std::chrono::milliseconds exchange{std::chrono::seconds(10)};
     };
     /// `connection` must outlive this.
     explicit LibvirtMachines(LibvirtConnection& connection)
@@ -23,7 +25,8 @@ public:
         : m_connection(connection)
         , m_patience(patience) {}
 
-    Status load(const InstanceId& id, const std::filesystem::path& devices) override;
+    Status load(const InstanceId& id, const std::filesystem::path& devices,
+                const std::optional<core::Disk>& home) override;
     Status pauseAndSave(const InstanceId& id, const std::filesystem::path& file) override;
     Status switchLayers(const InstanceId& id, const NewLayers& layers) override;
     Result<NewLayers> activeLayers(const InstanceId& id) override;

@@ -246,6 +246,31 @@ Result<core::InstanceFiles> FileInstanceStore::prepareInstance(const core::Insta
     return files;
 }
 
+Result<Bytes> FileInstanceStore::sizeOfHome(const DomainId& domain) {
+    const auto home = m_layers.home(domain);
+    return home ? diskSizeOf(home->layers.front()) : fail(home.error());
+}
+
+Result<core::Disk> FileInstanceStore::giveHome(const core::InstancePlan& plan) {
+    if (!plan.keptHome || plan.emulatorUid == 0) {
+        return fail(ErrorCode::InvalidArgument, "no home to give, or nobody to give it to");
+    }
+    const std::lock_guard lock(m_homes);
+    auto disks = m_layers.disksOf(plan.instance);
+    if (!disks) {
+        return fail(disks.error());
+    }
+    auto home = claimHome(plan, *plan.keptHome);
+    if (!home) {
+        return fail(home.error());
+    }
+    disks->home = *home;
+    if (auto noted = m_layers.noteDisks(plan.instance, *disks); !noted) {
+        return fail(noted.error());
+    }
+    return home;
+}
+
 /// When it is unknown what is active: whatever does not belong to root already.
 Status FileInstanceStore::releaseAllOf(const DomainId& domain, const Error& why) const {
     log::warning("a home is taken back although it is damaged", {{"DOMAIN", domain.text()}, {"ERROR", why.message}});

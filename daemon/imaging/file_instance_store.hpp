@@ -10,8 +10,8 @@
 
 namespace bulkhead::imaging {
 
-/// core::InstanceStore in ImageLayout's folders.
-class FileInstanceStore final : public core::InstanceStore {
+/// core::InstanceStore and core::LateHomes in ImageLayout's folders.
+class FileInstanceStore final : public core::InstanceStore, public core::LateHomes {
 public:
     explicit FileInstanceStore(ImageLayout layout, SpaceProbe space = fileSystemSpace)
         : m_layout(std::move(layout))
@@ -27,6 +27,8 @@ public:
     Result<std::vector<InstanceId>> instancesOnDisk() override;
     Result<std::vector<core::HomeOnDisk>> homesOnDisk() override;
     Result<Space> space() override { return m_space(m_layout.state()); }
+    Result<Bytes> sizeOfHome(const DomainId& domain) override;
+    Result<core::Disk> giveHome(const core::InstancePlan& plan) override;
 
 private:
     /// An empty layer of the instance above `base`.

@@ -99,6 +99,38 @@ private slots:
         QVERIFY(waitForShell(third) != 0);
     }
 
+    void domainWithItsOwnHome_takesItToo() {
+        const QString look = "cat /etc/machine-id";
+        const auto other = inDisposable(look).output;
+        COMPARE_STATUS(cli({"domain", "create", "work"}), 0);
+        const auto inWork = [](const QString& command) {
+            return cli({"run", "--domain", "work", "--", "sh", "-c", command});
+        };
+        pid_t shell = waitForShell();
+        QVERIFY(shell != 0);
+        COMPARE_STATUS(inWork("echo one > ~/one; sync"), 0);
+        // What is below the home's active layer from now on.
+        COMPARE_STATUS(cli({"snapshot", "create", "work", "--disk-only"}), 0);
+        COMPARE_STATUS(inWork("echo two > ~/two; head -c 20M /dev/urandom > ~/noise; sha256sum ~/noise > ~/sum"), 0);
+        // With the domain that emulator ends, so it was that domain's.
+        QVERIFY(isThere(shell));
+        COMPARE_STATUS(cli({"domain", "stop", "work"}), 0);
+        QVERIFY(!isThere(shell));
+
+        shell = waitForShell(shell);
+        QVERIFY(shell != 0);
+        const auto again = inWork("cat ~/one ~/two && sha256sum --quiet -c ~/sum && " + look);
+        COMPARE_STATUS(again, 0);
+        const auto lines = again.output.split('\n');
+        QVERIFY2(lines.size() == 4 && lines[0] == "one" && lines[1] == "two", again.output.constData());
+        QVERIFY2(lines[2].size() == 32 && lines[2] + '\n' != other, again.output.constData());
+        QVERIFY(isThere(shell));
+        COMPARE_STATUS(cli({"domain", "rm", "--now", "--force", "work"}), 0);
+        QVERIFY(!isThere(shell));
+        QVERIFY(!run({"ph-daemon", "log"}).output.contains("a waiting emulator could not be used"));
+        QVERIFY(waitForShell() != 0);
+    }
+
     void killedShell_leavesNothing() {
         const pid_t shell = waitForShell();
         QVERIFY(shell != 0);

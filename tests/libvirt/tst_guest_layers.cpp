@@ -30,6 +30,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr Bytes kMemory = 512 * kMiB;
+constexpr Bytes kLateHome = 128 * kMiB;
 constexpr const char* kState = "/var/lib/bulkhead";
 
 class SystemClock final : public core::Clock {
@@ -72,7 +73,7 @@ private slots:
     }
 
     void guest_goesOnAndIsBegunFrom() {
-        const auto source = start({}, {});
+        const auto source = start({});
         QVERIFY(source);
         waitForRest(source->pid);
         const auto first = snapshot(*source);
@@ -103,10 +104,10 @@ private slots:
             qInfo("memory image composed: %lld ms", static_cast<long long>(timer.restart()));
             QVERIFY(m_snapshots.resetHome(m_domain, 1000, "work", node->home));
             qInfo("home reset: %lld ms", static_cast<long long>(timer.restart()));
-            const auto child = start(node->system, *image);
+            const auto child = start({.systemBase = node->system, .memory = *image});
             QVERIFY(child);
             qInfo("shell started: %lld ms", static_cast<long long>(timer.restart()));
-            const auto loaded = m_machines.load(child->id, node->memory->devices);
+            const auto loaded = m_machines.load(child->id, node->memory->devices, std::nullopt);
             QVERIFY2(loaded, loaded ? "" : loaded.error().message.c_str());
             qInfo("devices loaded, guest runs: %lld ms", static_cast<long long>(timer.restart()));
             QVERIFY(!isPaused(child->id));
@@ -123,7 +124,7 @@ private slots:
     }
     /// Wherever libvirtd dies, what the call says is true, and the notes can be made so.
     void libvirtdKilled_whatIsSaidIsTrue() {
-        const auto source = start({}, {});
+        const auto source = start({});
         QVERIFY(source);
         for (const int milliseconds : {0, 4, 8, 12, 16, 20, 24, 28, 34, 40, 60}) {
             const core::SnapshotSource from{source->id, m_domain, m_uid, 0};
@@ -161,7 +162,7 @@ private slots:
         QVERIFY(m_hypervisor->destroy(source->id));
         QVERIFY(m_instances.removeInstance(source->id, m_domain));
         // What the emulator wrote last is what the next one begins with, above layers that were never published.
-        const auto next = start({}, {});
+        const auto next = start({});
         QVERIFY(next);
         QVERIFY(m_hypervisor->destroy(next->id));
         QVERIFY(m_instances.removeInstance(next->id, m_domain));
@@ -169,7 +170,7 @@ private slots:
     /// As for a suspension: no new layers for an emulator that ends; what it still has of the disks it has written by
     /// then.
     void suspended_isWholeAfterItsEnd() {
-        const auto source = start({}, {});
+        const auto source = start({});
         QVERIFY(source);
         waitForRest(source->pid);
         const auto node = snapshot(*source, true);
@@ -181,8 +182,80 @@ private slots:
         QVERIFY2(!damage, damage ? (damage->file.string() + damage->why).c_str() : "");
         QCOMPARE(m_snapshots.memoryImage(*node)->digest, m_wholeDigests.at(node->id));
     }
+    /// An emulator that was begun with a fresh home takes a kept one before its guest runs. The guest leaves its home
+    /// alone (it is one that boots for an image), so whatever changes on the disk was changed by the exchange.
+    void lateHome_isTakenAsItIs() {
+        const auto source = start({.isForImage = true});
+        QVERIFY(source);
+        const auto node = snapshot(*source, true);
+        QVERIFY(node);
+        QVERIFY(m_hypervisor->destroy(source->id) && m_instances.removeInstance(source->id, m_domain));
+        const auto image = m_snapshots.memoryImage(*node);
+        QVERIFY2(image, image ? "" : image.error().message.c_str());
+
+        // Of one file, and of a layer with content over another with content.
+        for (const bool isLayered : {false, true}) {
+            const auto domain = randomId<DomainId>();
+            QVERIFY(m_instances.createHome(domain, 1000, "late", kLateHome));
+            const fs::path folder = m_layout.homeFolder(domain);
+            fs::path top = folder / "home.img";
+            writeInto(top, "raw", 0x11);
+            if (isLayered) {
+                QVERIFY(m_snapshots.resetHome(domain, 1000, "late", layersOver(top)));
+                top = activeHome(domain);
+                QVERIFY2(top.extension() == ".qcow2", top.c_str());
+                writeInto(top, "qcow2", 0x33);
+            }
+            const auto before = contents(folder);
+            // As often as libvirtd dies in the middle, what is on the disk stays as it is.
+            for (const int milliseconds : {-1, 5, 30}) {
+                const Late late = startLate(node->system, *image, domain);
+                QVERIFY(late.running);
+                QVERIFY(late.home.layers.front().path == top);
+                Status loaded;
+                QElapsedTimer timer;
+                timer.start();
+                std::thread caller(
+                    [&] { loaded = m_machines.load(late.running->id, node->memory->devices, late.home); });
+                if (milliseconds >= 0) {
+                    QTest::qWait(milliseconds);
+                    QProcess::execute("ph-libvirtd", {"kill"});
+                }
+                caller.join();
+                qInfo("loaded with another home: %lld ms, %s", static_cast<long long>(timer.elapsed()),
+                      loaded ? "success" : loaded.error().message.c_str());
+                if (milliseconds >= 0) {
+                    QCOMPARE(QProcess::execute("ph-libvirtd", {"start"}), 0);
+                } else {
+                    QVERIFY(loaded);
+                    QVERIFY(!isPaused(late.running->id));
+                    QVERIFY(m_machines.activeLayers(late.running->id)->home == top);
+                    QVERIFY(m_snapshots.disksOf(late.running->id)->home == late.home);
+                    // libvirt knows it too: the next layer comes above it, with the layers that it has.
+                    const auto files = m_snapshots.begin(randomId<SnapshotId>(), {late.running->id, domain, m_uid, 0});
+                    QVERIFY(files);
+                    QVERIFY(m_machines.switchLayers(late.running->id, {files->newSystem, files->newHome}));
+                }
+                QVERIFY(m_hypervisor->destroy(late.running->id));
+                QVERIFY(m_instances.removeInstance(late.running->id, domain));
+                QCOMPARE(contents(folder), before);
+            }
+            // One of another size is refused, and is left alone as well.
+            QVERIFY(m_instances.growHome(domain, 2 * kLateHome));
+            const auto grown = contents(folder);
+            const Late late = startLate(node->system, *image, domain);
+            QVERIFY(late.running);
+            const auto refused = m_machines.load(late.running->id, node->memory->devices, late.home);
+            QVERIFY(!refused);
+            qInfo("of another size: %s", refused.error().message.c_str());
+            QVERIFY(isPaused(late.running->id));
+            QVERIFY(m_hypervisor->destroy(late.running->id));
+            QVERIFY(m_instances.removeInstance(late.running->id, domain));
+            QCOMPARE(contents(folder), grown);
+        }
+    }
     void wrongLayers_areRefusedAndNothingIsSwitched() {
-        const auto source = start({}, {});
+        const auto source = start({});
         QVERIFY(source);
         const auto before = m_machines.activeLayers(source->id);
         QVERIFY(before && before->system && before->home);
@@ -208,14 +281,28 @@ private:
         pid_t pid = 0;
     };
 
-    std::optional<Running> start(const core::Disk& systemBase, const std::optional<core::MemoryImageRef>& memory) {
+    struct Begin {
+        core::Disk systemBase;
+        std::optional<core::MemoryImageRef> memory;
+        bool isForImage = false;
+        bool isWithHome = true; ///< that of m_domain; otherwise a fresh one
+    };
+    struct Late {
+        std::optional<Running> running;
+        core::Disk home;
+    };
+
+    std::optional<Running> start(const Begin& begin) {
         core::InstancePlan plan;
         plan.instance = randomId<InstanceId>();
         plan.templateName = m_template.name;
         plan.templateVersion = m_template.version;
-        plan.keptHome = m_domain;
-        plan.systemBase = systemBase;
-        plan.memory = memory;
+        if (begin.isWithHome) {
+            plan.keptHome = m_domain;
+        }
+        plan.homeSize = kLateHome; // of a fresh one
+        plan.systemBase = begin.systemBase;
+        plan.memory = begin.memory;
         plan.emulatorUid = m_uid;
         const auto files = m_instances.prepareInstance(plan);
         if (!files) {
@@ -233,8 +320,9 @@ private:
         spec.agentSocket = files->agentSocket;
         spec.emulatorUid = m_uid;
         spec.emulatorGid = files->emulatorGid;
-        if (memory) {
-            spec.memoryImage = memory->file;
+        spec.isForImage = begin.isForImage;
+        if (begin.memory) {
+            spec.memoryImage = begin.memory->file;
         }
         const auto pid = m_hypervisor->start(spec);
         if (!pid) {
@@ -242,6 +330,65 @@ private:
             return std::nullopt;
         }
         return Running{plan.instance, *pid};
+    }
+    /// One that was begun before it was known whose it would be, and the home that it is to take.
+    Late startLate(const core::Disk& systemBase, const core::MemoryImageRef& memory, const DomainId& domain) {
+        Late late;
+        late.running = start({.systemBase = systemBase, .memory = memory, .isWithHome = false});
+        if (late.running) {
+            core::InstancePlan plan;
+            plan.instance = late.running->id;
+            plan.keptHome = domain;
+            plan.emulatorUid = m_uid;
+            auto home = m_instances.giveHome(plan);
+            if (!home) {
+                qWarning("%s", home.error().message.c_str());
+                return {};
+            }
+            late.home = std::move(*home);
+        }
+        return late;
+    }
+    fs::path activeHome(const DomainId& domain) {
+        for (const auto& entry : fs::directory_iterator(m_layout.homeFolder(domain))) {
+            if (entry.path().extension() == ".qcow2") {
+                return entry.path();
+            }
+        }
+        return m_layout.homeFolder(domain) / "home.img";
+    }
+    /// What a snapshot would have of a home: the file, and a layer over it that has content.
+    core::Disk layersOver(const fs::path& file) {
+        const fs::path frozen = fs::path(kState) / ("frozen-" + randomUuidText() + ".img");
+        fs::copy_file(file, frozen);
+        fs::path layer = frozen;
+        layer.replace_extension(".qcow2");
+        QProcess::execute("qemu-img",
+                          {"create", "-q", "-f", "qcow2", "-F", "raw", "-b", frozen.c_str(), layer.c_str()});
+        writeInto(layer, "qcow2", 0x22);
+        for (const auto& one : {frozen, layer}) {
+            fs::permissions(one, fs::perms(0440));
+            QProcess::execute("chgrp", {"kvm", one.c_str()});
+        }
+        return {{{layer, core::DiskFormat::Qcow2}, {frozen, core::DiskFormat::Raw}}};
+    }
+    /// A pattern in the middle of the disk, and each at a place of its own as well.
+    static void writeInto(const fs::path& file, const char* format, int pattern) {
+        const auto text = QString::number(pattern);
+        QProcess::execute("qemu-io",
+                          {"-f", format, "-c", "write -q -P " + text + " 10M 1M", "-c",
+                           "write -q -P " + text + " " + QString::number(20 + pattern) + "M 64k", file.c_str()});
+    }
+    /// The files of a home by name: all bytes of the layer that the emulator gets.
+    static std::map<std::string, QByteArray> contents(const fs::path& folder) {
+        std::map<std::string, QByteArray> found;
+        for (const auto& entry : fs::directory_iterator(folder)) {
+            QProcess digest;
+            digest.start("sha256sum", {entry.path().c_str()});
+            digest.waitForFinished(-1);
+            found[entry.path().filename()] = digest.readAllStandardOutput().left(64);
+        }
+        return found;
     }
     /// Until its memory has not grown for a while.
     void waitForRest(pid_t emulator) {

@@ -107,4 +107,15 @@ public:
     virtual Result<Space> space() = 0;
 };
 
+/// Kept homes for emulators that were begun before it was known whose they would be. Blocking, thread-safe.
+class LateHomes {
+public:
+    virtual ~LateHomes() = default;
+    /// Of the disk that the guest would see. NotFound when there is no such home.
+    virtual Result<Bytes> sizeOfHome(const DomainId& domain) = 0;
+    /// Claims the home of `plan.keptHome` for an instance that prepareInstance() gave a fresh one, which stays beside
+    /// it until the instance is removed. After an error removeInstance() gives back whatever was claimed.
+    virtual Result<Disk> giveHome(const InstancePlan& plan) = 0;
+};
+
 } // namespace bulkhead::core

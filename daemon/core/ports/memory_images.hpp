@@ -22,7 +22,11 @@ public:
     virtual ~Machines() = default;
     /// For an emulator that Hypervisor::start() began with InstanceSpec::memoryImage, which therefore stands still:
     /// gives it the state of its devices and lets the guest run. Whether the guest is well only its agent can tell.
-    virtual Status load(const InstanceId& id, const std::filesystem::path& devices) = 0;
+    /// `home`: what takes the place of its home before the guest runs. It belongs to the emulator's user and has the
+    /// size of the one that the emulator was begun with, an empty layer that nothing was written to; nothing is written
+    /// to this one either. After an error that emulator is of no use, but may have the disk open until it ends.
+    virtual Status load(const InstanceId& id, const std::filesystem::path& devices,
+                        const std::optional<Disk>& home) = 0;
     /// Pauses the guest and writes the state of its devices to `file`, which must not exist; whoever keeps that brings
     /// it to the disk. The guest stays paused, also after an error.
     virtual Status pauseAndSave(const InstanceId& id, const std::filesystem::path& file) = 0;

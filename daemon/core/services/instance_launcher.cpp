@@ -105,7 +105,8 @@ Status InstanceLauncher::beginBest(Plan& plan, const Wish& wish, bool mayUseImag
     if (auto chosen = chooseMachine(plan); !chosen) {
         return chosen;
     }
-    if (mayUseImage && !wish.node) {
+    // A snapshot of a domain that was stopped says nothing of the system, which is the template's then.
+    if (mayUseImage && (!wish.node || wish.node->system.layers.empty())) {
         useWarmImage(plan);
         if (mayUseShell && takeShell(plan)) {
             return {};
@@ -251,7 +252,7 @@ Status InstanceLauncher::beginFromImage(Plan& plan, const JobContext& job) {
         plan.memory->isNode ? "going on in the snapshot's memory" : "starting from the warm image";
     job.report(plan.memory->isNode ? "Going on in the snapshot's memory" : "Starting from the warm image", 0.5);
     plan.hasLoaded = !plan.shell;
-    if (auto loaded = m_ports.machines.load(plan.record.id, plan.memory->devices); !loaded) {
+    if (auto loaded = loadInto(plan); !loaded) {
         // Not where libvirtd went away meanwhile.
         const ErrorCode code = loaded.error().code;
         const bool isHosts =
@@ -275,6 +276,18 @@ Status InstanceLauncher::beginFromImage(Plan& plan, const JobContext& job) {
         return fail(renewed.error().in("renewing the guest"));
     }
     return {};
+}
+
+Status InstanceLauncher::loadInto(Plan& plan) {
+    std::optional<Disk> home;
+    if (plan.shell && plan.keptHome) {
+        auto given = m_ports.homes.giveHome(plan.files);
+        if (!given) {
+            return fail(given.error().in("home disk"));
+        }
+        home = plan.shell->files.home = std::move(*given);
+    }
+    return m_ports.machines.load(plan.record.id, plan.memory->devices, home);
 }
 
 Result<InstanceLauncher::ImageSource> InstanceLauncher::bootForImage(const std::string& templateName,

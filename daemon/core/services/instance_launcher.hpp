@@ -35,6 +35,7 @@ public:
     struct Ports {
         Hypervisor& hypervisor;
         InstanceStore& store;
+        LateHomes& homes;
         InstanceRepository& instances;
         GuestLinks& links;
         Machines& machines;
@@ -83,7 +84,7 @@ public:
 
     /// An emulator that waits for the start of a domain that begins from this image (see Shell). Its record belongs to
     /// no domain, so a daemon that starts ends it. WrongState: a start would not use an image of this key now.
-    Result<Shell> makeShell(const WarmImageKey& key);
+    Result<Shell> makeShell(const WarmImageKey& key, Bytes homeSize);
     /// Where such emulators are asked for. To be set before the first start; must outlive it.
     void useShells(WaitingShells& shells) { m_shells = &shells; }
 
@@ -117,6 +118,7 @@ private:
     Status attempt(Plan& plan, const JobContext& job);
     Result<Started> startEmulator(const Plan& plan, const JobContext& job);
     Status boot(const Plan& plan, const JobContext& job);
+    Status loadInto(Plan& plan);
     Status beginFromImage(Plan& plan, const JobContext& job);
     Status openLink(const Plan& plan, const Started& started, std::chrono::milliseconds timeout, const JobContext& job);
 

@@ -7,8 +7,9 @@
 
 namespace bulkhead::core {
 
-Result<Shell> InstanceLauncher::makeShell(const WarmImageKey& key) {
-    auto planned = plan({.templateName = key.templateName, .size = key.size, .audio = key.audio});
+Result<Shell> InstanceLauncher::makeShell(const WarmImageKey& key, Bytes homeSize) {
+    auto planned = plan(
+        {.templateName = key.templateName, .size = key.size, .homeSize = homeSize, .audio = key.audio});
     if (!planned) {
         return fail(planned.error());
     }
@@ -38,11 +39,17 @@ Result<Shell> InstanceLauncher::makeShell(const WarmImageKey& key) {
 }
 
 bool InstanceLauncher::takeShell(Plan& plan) {
-    // One has an empty home disk that goes with it; nobody else's can be put in its place.
-    if (m_shells == nullptr || !plan.warm || plan.keptHome || !plan.files.homeBase.layers.empty()) {
+    // One has an empty home disk that goes with it. A kept home takes its place; what lies above a snapshot's does not,
+    // since it is not made yet.
+    if (m_shells == nullptr || !plan.warm || !plan.files.homeBase.layers.empty()) {
         return false;
     }
-    auto shell = m_shells->claim(*plan.warm, plan.files.homeSize);
+    // A home may be larger than its definition says by now.
+    const auto homeSize = plan.keptHome ? m_ports.homes.sizeOfHome(*plan.keptHome) : Result<Bytes>(plan.files.homeSize);
+    if (!homeSize) {
+        return false; // the start says what is wrong with it
+    }
+    auto shell = m_shells->claim(*plan.warm, *homeSize);
     if (!shell) {
         return false;
     }
@@ -58,6 +65,7 @@ bool InstanceLauncher::takeShell(Plan& plan) {
     }
     plan.record = shell->record;
     plan.files = std::move(shell->plan);
+    plan.files.keptHome = plan.keptHome;
     plan.shell = Started{std::move(shell->files), shell->emulator};
     m_table.setInstance(plan.record.domain, plan.record);
     return true;

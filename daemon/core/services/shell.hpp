@@ -25,7 +25,8 @@ struct Shell {
 class WaitingShells {
 public:
     virtual ~WaitingShells() = default;
-    /// One for this image, with a home disk of this size that goes with the instance; it is the caller's from now on.
+    /// One for this image, with a home disk of this size that goes with the instance (another of that size can take its
+    /// place, of another size none can); it is the caller's from now on.
     /// None: there is none. Either way it is known afterwards that such starts are made. Never waits.
     virtual std::optional<Shell> claim(const WarmImage& image, Bytes homeSize) = 0;
     /// Ends, soon and until it is done, what was claimed but cannot be used.

@@ -30,19 +30,11 @@ std::optional<Shell> ShellPool::claim(const WarmImage& image, Bytes homeSize) {
     std::optional<Shell> claimed;
     {
         const std::lock_guard lock(m_mutex);
-        m_wanted = image.key;
-        // The template's own size of homes may have been changed since.
-        for (auto shell = m_waiting.begin(); shell != m_waiting.end();) {
-            if (shell->image.memory == image.memory && shell->plan.homeSize != homeSize) {
-                endLater(shell->record);
-                shell = m_waiting.erase(shell);
-            } else {
-                ++shell;
-            }
-        }
+        m_wanted = Wanted{image.key, homeSize};
         // Each image has a folder that no other ever has.
         const auto found = std::find_if(m_waiting.begin(), m_waiting.end(), [&](const Shell& shell) {
-            return shell.image.memory == image.memory && m_monitor.isAlive(shell.record.id);
+            return shell.image.memory == image.memory && shell.plan.homeSize == homeSize &&
+                   m_monitor.isAlive(shell.record.id);
         });
         if (found != m_waiting.end()) {
             claimed = std::move(*found);
@@ -82,22 +74,23 @@ void ShellPool::fill() {
     }
     review();
     while (true) {
-        std::optional<WarmImageKey> key;
+        std::optional<Wanted> wanted;
         {
             const std::lock_guard lock(m_mutex);
             const bool isTime = std::chrono::steady_clock::now() >= m_notBefore;
             if (m_isStopping || !m_wanted || !isTime || m_waiting.size() >= m_most) {
                 return;
             }
-            key = m_wanted;
+            wanted = m_wanted;
         }
         // A domain of that size must find room beside it.
-        if (!m_images.find(*key) || m_memory.memory().available < 2 * key->memory) {
+        const WarmImageKey& key = wanted->image;
+        if (!m_images.find(key) || m_memory.memory().available < 2 * key.memory) {
             return;
         }
-        auto made = m_launcher.makeShell(*key);
+        auto made = m_launcher.makeShell(key, wanted->homeSize);
         if (!made) {
-            afterFailure(made.error(), *key);
+            afterFailure(made.error(), key);
             return;
         }
         const InstanceRecord record = made->record;
@@ -106,7 +99,7 @@ void ShellPool::fill() {
             return;
         }
         log::info("an emulator waits for the next start",
-                  {{"INSTANCE", record.id.text()}, {"TEMPLATE", key->templateName}, {"SIZE", key->size}});
+                  {{"INSTANCE", record.id.text()}, {"TEMPLATE", key.templateName}, {"SIZE", key.size}});
     }
 }
 
@@ -152,7 +145,7 @@ void ShellPool::onImagesChanged() {
 
 /// Ends those that the next start would not use.
 void ShellPool::review() {
-    std::optional<WarmImageKey> wanted;
+    std::optional<Wanted> wanted;
     {
         const std::lock_guard lock(m_mutex);
         wanted = m_wanted;
@@ -161,7 +154,7 @@ void ShellPool::review() {
         return;
     }
     // Whoever used a template goes on to use it when there is a newer version.
-    const auto key = m_launcher.imageKey(wanted->templateName, wanted->size, wanted->audio);
+    const auto key = m_launcher.imageKey(wanted->image.templateName, wanted->image.size, wanted->image.audio);
     if (!key) {
         return; // libvirtd is away, or memory is short: nothing is known of the images
     }
@@ -169,11 +162,13 @@ void ShellPool::review() {
     {
         const std::lock_guard lock(m_mutex);
         if (m_wanted == wanted) {
-            m_wanted = *key;
+            m_wanted->image = *key;
         }
     }
-    for (const Shell& shell : take([&](const Shell& shell) { return !image || shell.image.memory != image->memory; })) {
-        log::info("an emulator that waited is ended: its image is not used any more",
+    for (const Shell& shell : take([&](const Shell& shell) {
+             return !image || shell.image.memory != image->memory || shell.plan.homeSize != wanted->homeSize;
+         })) {
+        log::info("an emulator that waited is ended: the next start will not be from its image, or of another home",
                   {{"INSTANCE", shell.record.id.text()}});
         endNow(shell.record);
     }

@@ -48,6 +48,12 @@ public:
     [[nodiscard]] std::vector<InstanceId> waiting() const;
 
 private:
+    /// What those that wait are for.
+    struct Wanted {
+        WarmImageKey image;
+        Bytes homeSize = 0;
+        bool operator==(const Wanted&) const = default;
+    };
     void fillLater();
     void fill();
     bool keep(Shell shell);
@@ -67,7 +73,7 @@ private:
 
     mutable std::mutex m_mutex; ///< guards what follows; with it only the monitor and the workers are asked
     std::vector<Shell> m_waiting;
-    std::optional<WarmImageKey> m_wanted; ///< used last; none: nothing was started yet
+    std::optional<Wanted> m_wanted; ///< used last; none: nothing was started yet
     std::chrono::steady_clock::time_point m_notBefore{};
     bool m_isFillPosted = false;
     bool m_isStopping = false;

@@ -97,7 +97,7 @@ private:
     std::map<std::string, std::vector<core::InstalledTemplate>> m_versions;
 };
 
-class FakeInstanceStore final : public core::InstanceStore {
+class FakeInstanceStore final : public core::InstanceStore, public core::LateHomes {
 public:
     struct Home {
         Bytes size = 0;
@@ -167,10 +167,8 @@ public:
             if (home == homes.end()) {
                 return fail(ErrorCode::NotFound, "domain " + plan.keptHome->text() + " has no home disk");
             }
-            for (const auto& [other, claimed] : instances) {
-                if (claimed == plan.keptHome) {
-                    return fail(ErrorCode::Busy, "the home disk of domain " + plan.keptHome->text() + " is in use");
-                }
+            if (isClaimed(*plan.keptHome, std::nullopt)) {
+                return fail(ErrorCode::Busy, "the home disk of domain " + plan.keptHome->text() + " is in use");
             }
             home->second.owner = plan.emulatorUid;
             files.home = diskOf(*plan.keptHome);
@@ -190,6 +188,28 @@ public:
         instances.emplace(plan.instance, plan.keptHome);
         disks[plan.instance] = {files.system, files.home, plan.memory, inspected};
         return files;
+    }
+    Result<Bytes> sizeOfHome(const DomainId& domain) override {
+        const std::lock_guard lock(m_mutex);
+        const auto home = homes.find(domain);
+        return home != homes.end() ? Result<Bytes>(home->second.size)
+                                   : fail(ErrorCode::NotFound, "domain " + domain.text() + " has no home disk");
+    }
+    Result<core::Disk> giveHome(const core::InstancePlan& plan) override {
+        const std::lock_guard lock(m_mutex);
+        if (!plan.keptHome || !instances.contains(plan.instance)) {
+            return fail(plan.keptHome ? ErrorCode::NotFound : ErrorCode::InvalidArgument, "no home to give");
+        }
+        const auto home = homes.find(*plan.keptHome);
+        if (home == homes.end()) {
+            return fail(ErrorCode::NotFound, "domain " + plan.keptHome->text() + " has no home disk");
+        }
+        if (isClaimed(*plan.keptHome, plan.instance)) {
+            return fail(ErrorCode::Busy, "the home disk of domain " + plan.keptHome->text() + " is in use");
+        }
+        instances[plan.instance] = plan.keptHome;
+        home->second.owner = plan.emulatorUid;
+        return disks[plan.instance].home = diskOf(*plan.keptHome);
     }
     Status removeInstance(const InstanceId& instance, const std::optional<DomainId>& keptHome) override {
         const std::lock_guard lock(m_mutex);

@@ -31,7 +31,9 @@ public:
     std::optional<Error> switchError;
     bool switchesDespiteError = false; ///< libvirtd died after the emulator had done it
 
-    Status load(const InstanceId& id, const std::filesystem::path&) override {
+    std::vector<core::Disk> homesTaken;
+
+    Status load(const InstanceId& id, const std::filesystem::path&, const std::optional<core::Disk>& home) override {
         if (onLoad) {
             onLoad(id);
         }
@@ -43,6 +45,12 @@ public:
             return fail(*std::exchange(nextLoadError, std::nullopt));
         }
         loaded.push_back(id);
+        if (home) {
+            homesTaken.push_back(*home);
+            if (auto taken = m_hypervisor.switchLayers(id, {std::nullopt, home->layers.front().path}); !taken) {
+                return taken;
+            }
+        }
         return m_hypervisor.setPaused(id, false);
     }
     Status pauseAndSave(const InstanceId& id, const std::filesystem::path&) override {

@@ -48,8 +48,9 @@ public:
     GatedMachines(core::Machines& inner, CallGate& gate)
         : m_inner(inner)
         , m_gate(gate) {}
-    Status load(const InstanceId& id, const std::filesystem::path& devices) override {
-        return m_gate.pass("Machines::load", [&] { return m_inner.load(id, devices); });
+    Status load(const InstanceId& id, const std::filesystem::path& devices,
+                const std::optional<core::Disk>& home) override {
+        return m_gate.pass("Machines::load", [&] { return m_inner.load(id, devices, home); });
     }
     Status pauseAndSave(const InstanceId& id, const std::filesystem::path& file) override {
         return m_gate.pass("Machines::pauseAndSave", [&] { return m_inner.pauseAndSave(id, file); });
@@ -186,6 +187,23 @@ public:
 
 private:
     core::InstanceStore& m_inner;
+    CallGate& m_gate;
+};
+
+class GatedLateHomes final : public core::LateHomes {
+public:
+    GatedLateHomes(core::LateHomes& inner, CallGate& gate)
+        : m_inner(inner)
+        , m_gate(gate) {}
+    Result<Bytes> sizeOfHome(const DomainId& domain) override {
+        return m_gate.pass("LateHomes::sizeOfHome", [&] { return m_inner.sizeOfHome(domain); });
+    }
+    Result<core::Disk> giveHome(const core::InstancePlan& plan) override {
+        return m_gate.pass("LateHomes::giveHome", [&] { return m_inner.giveHome(plan); });
+    }
+
+private:
+    core::LateHomes& m_inner;
     CallGate& m_gate;
 };
 

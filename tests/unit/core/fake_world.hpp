@@ -68,6 +68,7 @@ struct Outside {
         GatedSnapshotRepository snapshotRecords;
         GatedDefinitionStore definitions;
         GatedInstanceStore store;
+        GatedLateHomes lateHomes;
         GatedSnapshotStore snapshots;
         GatedHypervisor hypervisor;
         GatedGuestLinks links;
@@ -75,9 +76,10 @@ struct Outside {
         GatedMemoryCapturer memoryCapturer;
         GatedDeletedDefinitions setAside;
         GatedKeptHomes homes;
-    } gated{{domains, gate},  {instances, gate},      {snapshotRecords, gate}, {definitions, gate},
-            {store, gate},    {snapshots, gate},      {hypervisor, gate},      {links, gate},
-            {machines, gate}, {memoryCapturer, gate}, {setAside, gate},        {homes, gate}};
+    } gated{{domains, gate}, {instances, gate}, {snapshotRecords, gate}, {definitions, gate},
+            {store, gate},   {store, gate},     {snapshots, gate},       {hypervisor, gate},
+            {links, gate},   {machines, gate},  {memoryCapturer, gate},  {setAside, gate},
+            {homes, gate}};
 
     Outside() {
         core::TemplateDefinition minimal;
@@ -134,10 +136,10 @@ struct Daemon {
                                       lifecycleForEvents->onEmulatorGone(id);
                                       shellsForEvents->onEmulatorGone(id);
                                   }};
-    core::InstanceLauncher launcher{{outside.gated.hypervisor, outside.gated.store, outside.gated.instances,
-                                     outside.gated.links, outside.gated.machines, outside.images,
-                                     outside.gated.snapshots, outside.acceleration, outside.transport, outside.memory,
-                                     outside.clock},
+    core::InstanceLauncher launcher{{outside.gated.hypervisor, outside.gated.store, outside.gated.lateHomes,
+                                     outside.gated.instances, outside.gated.links, outside.gated.machines,
+                                     outside.images, outside.gated.snapshots, outside.acceleration, outside.transport,
+                                     outside.memory, outside.clock},
                                     templates,
                                     leases,
                                     cids,

@@ -53,11 +53,11 @@ class TestContain : public QObject {
 private slots:
     void runningDomain_standsStillAndIsKept() {
         World world;
-        const auto frozen = world.outside.links.freezes;
+        const auto asked = world.outside.links.pictures.size();
         const auto result = world.contain();
         QCOMPARE(world.state(world.work), DomainState::Paused);
         QVERIFY(world.standsStill());
-        QCOMPARE(world.outside.links.freezes, frozen); // it is not asked: it may be somebody else's by now
+        QCOMPARE(world.outside.links.pictures.size(), asked); // it is not asked: it may be somebody else's by now
         const auto evidence = world.daemon->lineage.find(result.evidence);
         QVERIFY(evidence && evidence->isPinned && evidence->memory);
         QCOMPARE(evidence->reason, std::string(kReasonEvidence));
