@@ -62,7 +62,7 @@ Result<InstanceLauncher::Launched> InstanceLauncher::launch(const DomainEntry& d
             return fail(planned.error());
         }
         Plan& plan = *planned;
-        if (auto begun = beginBest(plan, wish, mayUseImage, mayUseShell, launched); !begun) {
+        if (auto begun = beginBest(plan, wish, mayUseImage, mayUseShell, launched, job); !begun) {
             return fail(begun.error().in("domain \"" + domain.record.name + "\""));
         }
         const auto started = attempt(plan, job);
@@ -99,14 +99,14 @@ Result<InstanceLauncher::Launched> InstanceLauncher::launch(const DomainEntry& d
     }
 }
 
-Status InstanceLauncher::beginBest(Plan& plan, const Wish& wish, bool mayUseImage, bool mayUseShell,
-                                   Launched& launched) {
+Status InstanceLauncher::beginBest(Plan& plan, const Wish& wish, bool mayUseImage, bool mayUseShell, Launched& launched,
+                                   const JobContext& job) {
     if (auto chosen = chooseMachine(plan); !chosen) {
         return chosen;
     }
     // A snapshot of a domain that was stopped says nothing of the system, which is the template's then.
     if (mayUseImage && (!wish.node || wish.node->system.layers.empty())) {
-        useWarmImage(plan);
+        useWarmImage(plan, job);
         if (mayUseShell && takeShell(plan)) {
             return {};
         }
@@ -289,7 +289,7 @@ Status InstanceLauncher::loadInto(Plan& plan) {
 
 Result<InstanceLauncher::ImageSource> InstanceLauncher::bootForImage(const std::string& templateName,
                                                                      const std::string& size, const JobContext& job) {
-    auto planned = plan({.templateName = templateName, .size = size});
+    auto planned = plan({.templateName = templateName, .size = size, .label = {}});
     if (!planned) {
         return fail(planned.error());
     }

@@ -8,7 +8,7 @@
 namespace bulkhead::core {
 
 Result<Shell> InstanceLauncher::makeShell(const WarmImageKey& key, Bytes homeSize) {
-    auto planned = plan({.templateName = key.templateName, .size = key.size, .homeSize = homeSize});
+    auto planned = plan({.templateName = key.templateName, .size = key.size, .label = key.label, .homeSize = homeSize});
     if (!planned) {
         return fail(planned.error());
     }
@@ -16,7 +16,8 @@ Result<Shell> InstanceLauncher::makeShell(const WarmImageKey& key, Bytes homeSiz
     if (auto chosen = chooseMachine(plan); !chosen) {
         return fail(chosen.error());
     }
-    useWarmImage(plan);
+    const JobContext nobodys({}, [](const std::string&, double) {});
+    useWarmImage(plan, nobodys);
     if (!plan.warm || plan.warm->key != key) {
         return fail(ErrorCode::WrongState, "the warm image of template \"" + key.templateName + "\", size \"" +
                                                key.size + "\", is not in use any more");
@@ -29,7 +30,7 @@ Result<Shell> InstanceLauncher::makeShell(const WarmImageKey& key, Bytes homeSiz
             m_shells->endLater(plan.record);
         }
     });
-    const auto started = startEmulator(plan, JobContext({}, [](const std::string&, double) {}));
+    const auto started = startEmulator(plan, nobodys);
     if (!started) {
         return fail(started.error());
     }
