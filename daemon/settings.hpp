@@ -25,7 +25,7 @@ struct Settings {
     std::string transport = "auto";
     /// When warm images are made: auto (after a template was built, and after a domain had to boot), or on-request.
     std::string warmImages = "auto";
-    /// Emulators that wait for the next disposable, so that it need not wait for libvirt; 0: none.
+    /// Emulators that wait for the next start, so that it need not wait for libvirt; 0: none.
     unsigned waitingShells = 1;
     /// For how long removed domains can be restored; 0: not at all.
     std::chrono::seconds keepDeleted = std::chrono::hours(7 * 24);

@@ -110,7 +110,7 @@ private slots:
         QVERIFY(shell != 0);
         COMPARE_STATUS(inWork("echo one > ~/one; sync"), 0);
         // What is below the home's active layer from now on.
-        COMPARE_STATUS(cli({"snapshot", "create", "work", "--disk-only"}), 0);
+        COMPARE_STATUS(cli({"snapshot", "create", "work", "--disk"}), 0);
         COMPARE_STATUS(inWork("echo two > ~/two; head -c 20M /dev/urandom > ~/noise; sha256sum ~/noise > ~/sum"), 0);
         // With the domain that emulator ends, so it was that domain's.
         QVERIFY(isThere(shell));

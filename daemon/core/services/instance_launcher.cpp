@@ -104,8 +104,7 @@ Status InstanceLauncher::beginBest(Plan& plan, const Wish& wish, bool mayUseImag
     if (auto chosen = chooseMachine(plan); !chosen) {
         return chosen;
     }
-    // A snapshot of a domain that was stopped says nothing of the system, which is the template's then.
-    if (mayUseImage && (!wish.node || wish.node->system.layers.empty())) {
+    if (mayUseImage && !wish.node) {
         useWarmImage(plan, job);
         if (mayUseShell && takeShell(plan)) {
             return {};

@@ -150,7 +150,7 @@ Result<StartResult> LifecycleService::launch(const DomainEntry& domain, const st
     });
     const auto launched = m_launcher.launch(domain, {.mayUseImage = !isCold, .node = node},
                                             JobContext(cancel.get_token(), job.progress()));
-    if (node && node->memory && launched && launched->isImageBroken) {
+    if (node && launched && launched->isImageBroken) {
         markSuspect(node->id, launched->imageFailure->message);
     }
     if (!launched) {
@@ -177,7 +177,7 @@ Result<StartResult> LifecycleService::launch(const DomainEntry& domain, const st
     StartResult result{id, launched->isWarm, {}};
     if (launched->imageFailure) {
         result.note =
-            std::string(node && node->memory ? "it did not go on in its snapshot's memory" : "it did not start from its warm image") +
+            std::string(node ? "it did not go on in its snapshot's memory" : "it did not start from its warm image") +
             ", so it booted (" + launched->imageFailure->message + ")";
     }
     if (!launched->isWarm && !isCold && !node && m_whenBooted) {

@@ -338,8 +338,7 @@ Status SnapshotService::moveTo(const SnapshotRecord& node, bool inMemory, Revert
     if (!wasRunning) {
         return {};
     }
-    // Where the node has no memory the template's may do, as for any start.
-    auto started = m_lifecycle.startFrom(domain, node, node.memory && !inMemory, job);
+    auto started = m_lifecycle.startFrom(domain, node, !inMemory, job);
     if (!started) {
         return fail(
             started.error().in("the domain is what it was in snapshot " + shortId(node.id) + ", but does not start"));
