@@ -281,7 +281,8 @@ int run(const Settings& settings) noexcept {
                                      .acceleration = acceleration,
                                      .transport = transport,
                                      .memory = memory,
-                                     .clock = clock},
+                                     .clock = clock,
+                                     .filesInUse = [&lineage] { return lineage.filesInUse(); }},
                                     templates, leases, cids, monitor, table);
     core::WarmImageService warmImages({.hypervisor = hypervisor,
                                        .machines = machines,

@@ -162,11 +162,11 @@ TemplateInfo templateInfoFrom(const QVariantMap& map) {
     info.file = text("file");
     if (const auto images = argumentOf(map.value(QStringLiteral("warm-images")), "aa{sv}")) {
         for (const QVariantMap& image : qdbus_cast<VariantMapList>(*images)) {
-            info.warmImages.append({image.value(QStringLiteral("size")).toString(),
-                                    image.value(QStringLiteral("acceleration")).toString(),
-                                    image.value(QStringLiteral("transport")).toString(),
-                                    image.value(QStringLiteral("size-on-disk")).toULongLong(),
-                                    secondsOf(image, QStringLiteral("made-at"))});
+            info.warmImages.append(
+                {image.value(QStringLiteral("size")).toString(), image.value(QStringLiteral("acceleration")).toString(),
+                 image.value(QStringLiteral("transport")).toString(),
+                 image.value(QStringLiteral("size-on-disk")).toULongLong(), secondsOf(image, QStringLiteral("made-at")),
+                 image.value(QStringLiteral("label")).toString(), secondsOf(image, QStringLiteral("last-used-at"))});
         }
     }
     return info;

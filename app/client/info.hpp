@@ -87,6 +87,8 @@ struct WarmImageInfo {
     QString transport;
     std::uint64_t sizeOnDisk = 0; ///< bytes
     std::optional<std::int64_t> madeAt;
+    QString label; ///< of the domains that begin from it; empty: nobody's yet
+    std::optional<std::int64_t> lastUsedAt;
 };
 
 struct TemplateInfo {

@@ -56,11 +56,16 @@ Options describeResult(const core::JobResult& result) {
 }
 
 Options describeImage(const core::WarmImage& image) {
-    return {{"size", text(image.key.size)},
-            {"acceleration", text(nameOf(image.key.acceleration))},
-            {"transport", text(nameOf(image.key.transport))},
-            {"size-on-disk", sdbus::Variant(std::uint64_t{image.sizeOnDisk})},
-            {"made-at", sdbus::Variant(std::int64_t{image.madeAt})}};
+    Options described{{"size", text(image.key.size)},
+                      {"acceleration", text(nameOf(image.key.acceleration))},
+                      {"transport", text(nameOf(image.key.transport))},
+                      {"size-on-disk", sdbus::Variant(std::uint64_t{image.sizeOnDisk})},
+                      {"made-at", sdbus::Variant(std::int64_t{image.madeAt})},
+                      {"label", text(image.key.label)}};
+    if (image.lastUsedAt != 0) {
+        described.emplace("last-used-at", sdbus::Variant(std::int64_t{image.lastUsedAt}));
+    }
+    return described;
 }
 
 } // namespace

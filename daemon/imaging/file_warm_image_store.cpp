@@ -2,6 +2,7 @@
 #include "imaging/file_warm_image_store.hpp"
 
 #include "base/log.hpp"
+#include "base/scope_guard.hpp"
 #include "imaging/digest.hpp"
 #include "imaging/sparse_copy.hpp"
 #include "imaging/template_manifest.hpp"
@@ -11,6 +12,8 @@
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 namespace bulkhead::imaging {
@@ -21,6 +24,7 @@ constexpr const char* kDevices = "devices";
 constexpr const char* kSystem = "system.qcow2";
 constexpr const char* kChunks = "memory.chunks";
 constexpr const char* kRetired = "retired";
+constexpr const char* kUsed = "used";
 constexpr std::array kParts{kMemory, kDevices, kSystem};
 constexpr Bytes kMostPart = 4096 * kGiB;
 constexpr std::size_t kMostManifest = std::size_t{64} * 1024;
@@ -37,14 +41,25 @@ std::string digestOf(const core::WarmImageKey& key) {
     return digest.finish().substr(0, 32);
 }
 
-Status copyInto(const std::filesystem::path& from, const std::filesystem::path& to) {
+/// The file system may let both names have the same blocks; the host's cache has pages for each. `digest`: what the
+/// content has to have; nothing is compared where it is empty or no byte was read.
+Status copyInto(const std::filesystem::path& from, const std::filesystem::path& to, const std::string& digest = {}) {
     const UniqueFd source(::open(from.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     const UniqueFd target(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!source || !target) {
         return failErrno("cannot copy " + from.string() + " to " + to.string(), errno);
     }
+    if (::ioctl(target.get(), FICLONE, source.get()) == 0) {
+        return {};
+    }
     const auto copied = copySparse(source.get(), target.get(), from.string(), kMostPart);
-    return copied ? Status{} : fail(copied.error());
+    if (!copied) {
+        return fail(copied.error());
+    }
+    if (!digest.empty() && copied->digest != digest) {
+        return fail(ErrorCode::HostFailure, from.string() + " is damaged: it has other bytes than when it was made");
+    }
+    return {};
 }
 
 } // namespace
@@ -81,6 +96,10 @@ Result<core::WarmImage> FileWarmImageStore::load(const std::filesystem::path& fo
         }
         image.sizeOnDisk += static_cast<Bytes>(status.st_blocks) * 512;
     }
+    struct stat used {};
+    if (::lstat((folder / kUsed).c_str(), &used) == 0) {
+        image.lastUsedAt = used.st_mtim.tv_sec;
+    }
     if (image.key.memory != manifest->parts.at(kMemory).size) {
         return fail(ErrorCode::HostFailure, file.string() + " is damaged: it does not fit the memory's size");
     }
@@ -90,7 +109,9 @@ Result<core::WarmImage> FileWarmImageStore::load(const std::filesystem::path& fo
 std::optional<core::WarmImage> FileWarmImageStore::find(const core::WarmImageKey& key) {
     std::optional<core::WarmImage> newest;
     for (core::WarmImage& image : all(key.templateName, key.templateVersion)) {
-        if (image.key == key && (!newest || image.madeAt >= newest->madeAt)) {
+        auto wanted = key;
+        wanted.label = key.label.empty() ? image.key.label : key.label;
+        if (image.key == wanted && (!newest || image.madeAt >= newest->madeAt)) {
             newest = std::move(image);
         }
     }
@@ -116,6 +137,133 @@ std::vector<core::WarmImage> FileWarmImageStore::all(const std::string& template
         }
     }
     return images;
+}
+
+Result<core::WarmImage> FileWarmImageStore::provide(const core::WarmImageKey& key, const FilesInUse& filesInUse) {
+    // Whoever waited here may find what it needs; and nothing that is being copied is replaced meanwhile.
+    const std::lock_guard lock(m_publishing);
+    if (auto own = find(key)) {
+        return std::move(*own);
+    }
+    std::optional<core::WarmImage> source;
+    std::size_t count = 0;
+    for (core::WarmImage& image : all(key.templateName, key.templateVersion)) {
+        ++count;
+        auto other = key;
+        other.label = image.key.label;
+        if (image.key == other && (!source || image.key.label.empty())) {
+            source = std::move(image);
+        }
+    }
+    if (!source) {
+        return fail(ErrorCode::NotFound,
+                    "there is no warm image of template \"" + key.templateName + "\", size \"" + key.size + "\"");
+    }
+    if (source->key.label.empty()) {
+        return giveAway(*source, key.label);
+    }
+    for (; count >= kMostImages && removeLeastUsed(*source, filesInUse); --count) {
+    }
+    while (true) {
+        auto room = checkSpace(m_space, m_layout.state(), source->sizeOnDisk,
+                               "a warm image of \"" + key.templateName + "\" for another label");
+        if (room) {
+            return copyOf(*source, key.label);
+        }
+        if (!removeLeastUsed(*source, filesInUse)) {
+            return fail(room.error());
+        }
+    }
+}
+
+Result<core::WarmImage> FileWarmImageStore::giveAway(const core::WarmImage& image, const std::string& label) const {
+    const std::filesystem::path folder = image.memory.parent_path();
+    const std::filesystem::path file = folder / kManifestName;
+    const auto text = readSmallFile(file, kMostManifest);
+    auto manifest = text ? readWarmManifest(*text, file.string()) : fail(text.error());
+    if (!manifest) {
+        return fail(manifest.error());
+    }
+    manifest->key.label = label;
+    if (auto written = replaceFile(file, writeWarmManifest(*manifest), m_layout.sharedFile(), true); !written) {
+        return fail(written.error());
+    }
+    return load(folder);
+}
+
+Result<core::WarmImage> FileWarmImageStore::copyOf(const core::WarmImage& image, const std::string& label) {
+    const std::filesystem::path from = image.memory.parent_path();
+    const auto text = readSmallFile(from / kManifestName, kMostManifest);
+    auto manifest = text ? readWarmManifest(*text, (from / kManifestName).string()) : fail(text.error());
+    if (!manifest) {
+        return fail(manifest.error());
+    }
+    const std::filesystem::path warm = from.parent_path();
+    const std::filesystem::path folder = warm / (".new-" + randomUuidText());
+    if (auto made = makeFolder(folder, m_layout.sharedFolder()); !made) {
+        return fail(made.error());
+    }
+    ScopeGuard undo([&] { discard(folder); });
+    for (const char* const name : {kMemory, kDevices, kSystem, kChunks}) {
+        if (name == kChunks && !isThere(from / name)) {
+            continue;
+        }
+        const auto part = manifest->parts.find(name);
+        const Status copied =
+            copyInto(from / name, folder / name, part != manifest->parts.end() ? part->second.digest : std::string())
+                .and_then([&] { return setAccess(folder / name, m_layout.sharedFile()); })
+                .and_then([&] { return syncPath(folder / name); });
+        if (!copied) {
+            return fail(copied.error());
+        }
+    }
+    manifest->key.label = label;
+    const std::filesystem::path place = warm / (digestOf(manifest->key) + "-" + randomUuidText());
+    const Status published =
+        writeNewFile(folder / kManifestName, writeWarmManifest(*manifest), m_layout.sharedFile(), true)
+            .and_then([&] { return syncPath(folder); })
+            .and_then([&] { return renamePath(folder, place); })
+            .and_then([&] { return syncPath(warm); });
+    if (!published) {
+        return fail(published.error());
+    }
+    undo.dismiss();
+    log::info("a warm image was copied for another label",
+              {{"TEMPLATE", image.key.templateName}, {"SIZE", image.key.size}, {"LABEL", label}});
+    return load(place);
+}
+
+bool FileWarmImageStore::removeLeastUsed(const core::WarmImage& kept, const FilesInUse& filesInUse) {
+    auto images = all(kept.key.templateName, kept.key.templateVersion);
+    std::stable_sort(images.begin(), images.end(), [](const core::WarmImage& one, const core::WarmImage& other) {
+        return std::max(one.lastUsedAt, one.madeAt) < std::max(other.lastUsedAt, other.madeAt);
+    });
+    for (const core::WarmImage& image : images) {
+        const std::filesystem::path folder = image.memory.parent_path();
+        if (folder == kept.memory.parent_path()) {
+            continue;
+        }
+        const auto used = filesInUse ? filesInUse() : Result<std::vector<std::filesystem::path>>{};
+        if (!used) {
+            return false;
+        }
+        if (std::none_of(used->begin(), used->end(),
+                         [&](const std::filesystem::path& file) { return file.parent_path() == folder; })) {
+            removeFolder(folder);
+            return !isThere(folder);
+        }
+    }
+    return false;
+}
+
+void FileWarmImageStore::noteUse(const core::WarmImage& image) {
+    const std::filesystem::path file = image.memory.parent_path() / kUsed;
+    const UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0400));
+    const auto seconds = static_cast<time_t>(m_clock.now());
+    const std::array<timespec, 2> now{timespec{seconds, 0}, timespec{seconds, 0}};
+    if (!fd || ::futimens(fd.get(), now.data()) != 0) {
+        log::warning("it cannot be noted when a warm image was used", {{"FILE", file.string()}});
+    }
 }
 
 Result<std::filesystem::path> FileWarmImageStore::begin(const core::WarmImageKey& key, Bytes needs) {

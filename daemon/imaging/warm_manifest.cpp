@@ -14,20 +14,24 @@ constexpr std::int64_t kFormat = 2;
 
 std::string writeWarmManifest(const WarmManifest& manifest) {
     const auto& key = manifest.key;
-    return textOf(toml::table{{"format", kFormat},
-                              {"template", key.templateName},
-                              {"version", key.templateVersion},
-                              {"size", key.size},
-                              {"memory", static_cast<std::int64_t>(key.memory)},
-                              {"memory_digest", manifest.memoryDigest},
-                              {"vcpus", static_cast<std::int64_t>(key.vcpus)},
-                              {"heads", static_cast<std::int64_t>(key.heads)},
-                              {"audio", nameOf(key.audio)},
-                              {"acceleration", nameOf(key.acceleration)},
-                              {"transport", nameOf(key.transport)},
-                              {"machine", key.machine},
-                              {"made_at", manifest.madeAt},
-                              {"parts", storedParts(manifest.parts)}});
+    toml::table table{{"format", kFormat},
+                      {"template", key.templateName},
+                      {"version", key.templateVersion},
+                      {"size", key.size},
+                      {"memory", static_cast<std::int64_t>(key.memory)},
+                      {"memory_digest", manifest.memoryDigest},
+                      {"vcpus", static_cast<std::int64_t>(key.vcpus)},
+                      {"heads", static_cast<std::int64_t>(key.heads)},
+                      {"audio", nameOf(key.audio)},
+                      {"acceleration", nameOf(key.acceleration)},
+                      {"transport", nameOf(key.transport)},
+                      {"machine", key.machine},
+                      {"made_at", manifest.madeAt},
+                      {"parts", storedParts(manifest.parts)}};
+    if (!key.label.empty()) {
+        table.insert_or_assign("label", key.label);
+    }
+    return textOf(table);
 }
 
 Result<WarmManifest> readWarmManifest(std::string_view text, const std::string& file) {
@@ -55,6 +59,9 @@ Result<WarmManifest> readWarmManifest(std::string_view text, const std::string& 
     manifest.key.transport =
         reader.word("transport", std::array{core::Transport::VirtioSerial, core::Transport::Vsock});
     manifest.key.machine = reader.text("machine");
+    if (reader.has("label")) {
+        manifest.key.label = reader.text("label");
+    }
     manifest.memoryDigest = reader.text("memory_digest");
     if (!memory::isDigest(manifest.memoryDigest)) {
         reader.setWrong("memory_digest");

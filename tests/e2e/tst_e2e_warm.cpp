@@ -29,6 +29,22 @@ QByteArray digestOf(const QString& file) {
     return run({"sha256sum", file}).output.left(64);
 }
 
+/// The files of memory images that each running emulator maps.
+QSet<QByteArray> mappedInodes() {
+    QSet<QByteArray> found;
+    for (const auto& pid : emulatorPids().split(' ')) {
+        QFile maps("/proc/" + QString::fromLatin1(pid) + "/maps");
+        if (maps.open(QIODevice::ReadOnly)) {
+            for (const auto& line : maps.readAll().split('\n')) {
+                if (line.endsWith("/memory")) {
+                    found << line.simplified().split(' ').value(4);
+                }
+            }
+        }
+    }
+    return found;
+}
+
 /// What each running emulator has open of a memory image: its flags as open(2) has them.
 QList<int> imageFlags() {
     QList<int> found;
@@ -68,7 +84,7 @@ private slots:
             QVERIFY(QDir(folder).removeRecursively());
         }
         COMPARE_STATUS(cli({"domain", "create", "one"}), 0);
-        COMPARE_STATUS(cli({"domain", "create", "two", "--home-size", "1GiB"}), 0);
+        COMPARE_STATUS(cli({"domain", "create", "two", "--home-size", "1GiB", "--label", "red"}), 0);
     }
     void cleanupTestCase() {
         if (QTest::currentTestFailed()) {
@@ -109,6 +125,8 @@ private slots:
         for (const int flag : flags) {
             QCOMPARE(flag & O_ACCMODE, O_RDONLY);
         }
+        // They have labels of their own, so they share no page.
+        QCOMPARE(mappedInodes().size(), 2);
         // The homes are theirs, with what was in them, and of their size.
         QCOMPARE(inDomain("one", "cat ~/kept"), QByteArray("kept\n"));
         QCOMPARE(inDomain("two", "ls ~"), QByteArray());
@@ -149,6 +167,21 @@ private slots:
             COMPARE_STATUS(cli({"domain", "stop", domain}), 0);
         }
         VERIFY_NO_TRACES();
+        QStringList labels;
+        const auto shown = QJsonDocument::fromJson(cli({"template", "show", "minimal", "--json"}).output).object();
+        for (const auto image : shown.value("warm_images").toArray()) {
+            labels << image.toObject().value("label").toString();
+        }
+        labels.sort();
+        QCOMPARE(labels, QStringList({"gray", "red"}));
+        // Only that of "one" is needed from here on.
+        QDirIterator at("/var/lib/bulkhead/templates", {"manifest.toml"}, QDir::Files, QDirIterator::Subdirectories);
+        while (at.hasNext()) {
+            QFile manifest(at.next());
+            if (manifest.open(QIODevice::ReadOnly) && manifest.readAll().contains("label = 'red'")) {
+                QVERIFY(QFileInfo(manifest).dir().removeRecursively());
+            }
+        }
         // Stopped in order, so that the home's file system is whole.
         COMPARE_STATUS(cli({"domain", "start", "--cold", "one"}), 0);
         QCOMPARE(imageFlags(), QList<int>());

@@ -155,8 +155,10 @@ std::string templateText(const client::TemplateInfo& info) {
     }
     for (const auto& image : info.warmImages) {
         pairs.emplace_back("Warm image " + text(image.size),
-                           bytesText(image.sizeOnDisk) + ", " + text(image.acceleration) + ", " +
-                               text(image.transport) + ", of " + timeOr(image.madeAt));
+                           (image.label.isEmpty() ? "no label yet" : "label " + text(image.label)) + ", " +
+                               bytesText(image.sizeOnDisk) + ", " + text(image.acceleration) + ", " +
+                               text(image.transport) + ", of " + timeOr(image.madeAt) +
+                               (image.lastUsedAt ? ", last used " + timeOr(image.lastUsedAt) : ""));
     }
     pairs.emplace_back("Packages", info.packages.isEmpty() ? "" : std::to_string(info.packages.size()));
     pairs.emplace_back("Definition", text(info.file));

@@ -113,7 +113,9 @@ Json jsonOf(const client::TemplateInfo& info, bool withDetails) {
                                   {"acceleration", text(image.acceleration)},
                                   {"transport", text(image.transport)},
                                   {"size_on_disk", image.sizeOnDisk},
-                                  {"made_at", optionalTime(image.madeAt)}});
+                                  {"made_at", optionalTime(image.madeAt)},
+                                  {"label", optionalText(image.label)},
+                                  {"last_used_at", optionalTime(image.lastUsedAt)}});
         }
         json["warm_images"] = images;
     }

@@ -23,6 +23,9 @@ struct WarmImageKey {
     Acceleration acceleration = Acceleration::Emulation;
     Transport transport = Transport::VirtioSerial;
     std::string machine; ///< Machines::version()
+    /// Whose domains begin from the image: emulators that map one file can tell from timing what another has read of
+    /// it. Empty: nobody's yet.
+    std::string label;
 
     bool operator==(const WarmImageKey&) const = default;
 };
@@ -34,8 +37,9 @@ struct WarmImage {
     std::filesystem::path memory;
     std::string memoryDigest; ///< see MemoryImageRef
     std::filesystem::path devices;
-    DiskLayer system;        ///< above the template's root.img
-    std::int64_t madeAt = 0; ///< seconds since the epoch
+    DiskLayer system;            ///< above the template's root.img
+    std::int64_t madeAt = 0;     ///< seconds since the epoch
+    std::int64_t lastUsedAt = 0; ///< the same; 0: never
     Bytes sizeOnDisk = 0;
 };
 

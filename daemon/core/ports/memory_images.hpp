@@ -80,8 +80,18 @@ public:
 class WarmImageStore {
 public:
     virtual ~WarmImageStore() = default;
-    /// None: there is none for this key, or a damaged one, which is logged.
+    /// Files that snapshots or running instances need.
+    using FilesInUse = std::function<Result<std::vector<std::filesystem::path>>()>;
+    /// None: there is none for this key, or a damaged one, which is logged. With an empty label any label's will do.
     virtual std::optional<WarmImage> find(const WarmImageKey& key) = 0;
+    /// Makes one for the key's label where find() has none for it: nobody's becomes that label's; otherwise another's
+    /// is copied, which takes a second or so. There are kMostImages of a template version at most: for one more the one
+    /// that was not used for the longest goes, and more where that is needed for space; not those that `filesInUse`
+    /// names a file of. NotFound: there is none to copy. NoSpace.
+    static constexpr std::size_t kMostImages = 12;
+    virtual Result<WarmImage> provide(const WarmImageKey& key, const FilesInUse& filesInUse) = 0;
+    /// A start begins from it now.
+    virtual void noteUse(const WarmImage& image) = 0;
     /// All of a template version.
     virtual std::vector<WarmImage> all(const std::string& templateName, const std::string& templateVersion) = 0;
     /// A folder for the parts `memory` and `devices`. Invisible until it is published, gone with the
@@ -91,8 +101,8 @@ public:
     /// and transport go, since nothing would begin from them any more. `system`: the layer of the system disk that the
     /// captured guest wrote to, which is copied; nobody may write to it any more.
     /// `memoryDigest`: of the part `memory`, see MemoryImageRef. Images that `filesInUse` names a file of stay where
-    /// they are, but no start finds them any more; it is asked right before each removal.
-    using FilesInUse = std::function<Result<std::vector<std::filesystem::path>>()>;
+    /// they are, but no start finds them any more; it is asked right before each removal. Those of other labels are
+    /// replaced too: the new one is nobody's.
     virtual Result<WarmImage> publish(const WarmImageKey& key, const std::filesystem::path& folder,
                                       const std::filesystem::path& system, const std::string& memoryDigest,
                                       const FilesInUse& filesInUse) = 0;

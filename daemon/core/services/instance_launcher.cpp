@@ -63,7 +63,7 @@ Result<InstanceLauncher::Launched> InstanceLauncher::launch(const DomainEntry& d
             return fail(planned.error());
         }
         Plan& plan = *planned;
-        if (auto begun = beginBest(plan, wish, mayUseImage, mayUseShell, launched); !begun) {
+        if (auto begun = beginBest(plan, wish, mayUseImage, mayUseShell, launched, job); !begun) {
             return fail(begun.error().in("domain \"" + domain.record.name + "\""));
         }
         const auto started = attempt(plan, job);
@@ -100,13 +100,13 @@ Result<InstanceLauncher::Launched> InstanceLauncher::launch(const DomainEntry& d
     }
 }
 
-Status InstanceLauncher::beginBest(Plan& plan, const Wish& wish, bool mayUseImage, bool mayUseShell,
-                                   Launched& launched) {
+Status InstanceLauncher::beginBest(Plan& plan, const Wish& wish, bool mayUseImage, bool mayUseShell, Launched& launched,
+                                   const JobContext& job) {
     if (auto chosen = chooseMachine(plan); !chosen) {
         return chosen;
     }
     if (mayUseImage && !wish.node) {
-        useWarmImage(plan);
+        useWarmImage(plan, job);
         if (mayUseShell && takeShell(plan)) {
             return {};
         }
@@ -292,7 +292,7 @@ Status InstanceLauncher::loadInto(Plan& plan) {
 Result<InstanceLauncher::ImageSource> InstanceLauncher::bootForImage(const std::string& templateName,
                                                                      const std::string& size, Audio audio,
                                                                      const JobContext& job) {
-    auto planned = plan({.templateName = templateName, .size = size, .audio = audio});
+    auto planned = plan({.templateName = templateName, .size = size, .label = {}, .audio = audio});
     if (!planned) {
         return fail(planned.error());
     }

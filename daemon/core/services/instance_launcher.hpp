@@ -45,6 +45,7 @@ public:
         TransportProbe& transport;
         HostMemory& memory;
         Clock& clock;
+        WarmImageStore::FilesInUse filesInUse;
     };
     InstanceLauncher(Ports ports, TemplateService& templates, UidLeases& leases, CidLeases& cids,
                      EmulatorMonitor& monitor, DomainTable& table);
@@ -79,8 +80,9 @@ public:
     Result<ImageSource> bootForImage(const std::string& templateName, const std::string& size, Audio audio,
                                      const JobContext& job);
     /// What an image of this template and size has to fit, as a start would choose now. `size` may be empty: the
-    /// default one.
-    Result<WarmImageKey> imageKey(const std::string& templateName, const std::string& size, Audio audio = Audio::Off);
+    /// default one; so may `label`: any.
+    Result<WarmImageKey> imageKey(const std::string& templateName, const std::string& size, Audio audio = Audio::Off,
+                                  const std::string& label = {});
 
     /// An emulator that waits for the start of a domain that begins from this image (see Shell). Its record belongs to
     /// no domain, so a daemon that starts ends it. WrongState: a start would not use an image of this key now.
@@ -101,7 +103,10 @@ private:
     Result<Plan> plan(const DomainDefinition& definition);
     Result<Plan> planFor(const DomainEntry& domain, const Wish& wish);
     Status useNode(Plan& plan, const SnapshotRecord& node);
+    /// That of its label, where there is one.
     void useWarmImage(Plan& plan);
+    /// The same; where there is one of another label only, it is copied.
+    void useWarmImage(Plan& plan, const JobContext& job);
     /// False: none waits that fits.
     bool takeShell(Plan& plan);
     Status useMemoryOf(Plan& plan, const SnapshotRecord& node);
@@ -109,7 +114,8 @@ private:
     Status chooseMachine(Plan& plan);
     Result<WarmImageKey> keyOf(const Plan& plan);
     /// The memory that there is, and what comes before the first act.
-    Status beginBest(Plan& plan, const Wish& wish, bool mayUseImage, bool mayUseShell, Launched& launched);
+    Status beginBest(Plan& plan, const Wish& wish, bool mayUseImage, bool mayUseShell, Launched& launched,
+                     const JobContext& job);
     /// What comes before the first act: an address, uids, and the record of the intent.
     Status begin(Plan& plan);
     /// False: something is left, which is tried again elsewhere.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a start will be made of: template, size, disks, memory. Nothing is started here.
 #include "core/services/instance_launcher.hpp"
+
+#include "base/log.hpp"
 #include "core/services/launch_plan.hpp"
 #include "core/services/template_service.hpp"
 
@@ -60,6 +62,7 @@ Result<InstanceLauncher::Plan> InstanceLauncher::plan(const DomainDefinition& de
     }
 
     Plan plan;
+    plan.label = definition.label;
     plan.record.id = randomId<InstanceId>();
     plan.record.templateVersion = info->installed->version;
     plan.record.size = sizeName;
@@ -115,11 +118,13 @@ Result<WarmImageKey> InstanceLauncher::keyOf(const Plan& plan) {
                         .audio = plan.record.audio,
                         .acceleration = plan.record.acceleration,
                         .transport = plan.record.transport,
-                        .machine = *machine};
+                        .machine = *machine,
+                        .label = plan.label};
 }
 
-Result<WarmImageKey> InstanceLauncher::imageKey(const std::string& templateName, const std::string& size, Audio audio) {
-    auto planned = plan({.templateName = templateName, .size = size, .audio = audio});
+Result<WarmImageKey> InstanceLauncher::imageKey(const std::string& templateName, const std::string& size, Audio audio,
+                                                 const std::string& label) {
+    auto planned = plan({.templateName = templateName, .size = size, .label = label, .audio = audio});
     if (!planned) {
         return fail(planned.error());
     }
@@ -234,6 +239,26 @@ void InstanceLauncher::useWarmImage(Plan& plan) {
         plan.memory = Plan::Memory{plan.warm->memory, plan.warm->devices, false};
         plan.files.memory = MemoryImageRef{plan.warm->memory, plan.warm->memoryDigest};
         plan.files.systemBase = {{plan.warm->system, {plan.kernel.parent_path() / "root.img", DiskFormat::Raw}}};
+    }
+}
+
+void InstanceLauncher::useWarmImage(Plan& plan, const JobContext& job) {
+    auto any = keyOf(plan);
+    if (!any) {
+        return;
+    }
+    const WarmImageKey own = *any;
+    any->label.clear();
+    if (!m_ports.images.find(own) && m_ports.images.find(*any)) {
+        job.report("Giving the label \"" + plan.label + "\" a warm image of its own", 0.1);
+        if (const auto provided = m_ports.images.provide(own, m_ports.filesInUse); !provided) {
+            log::warning("there is no warm image for this label; the domain boots",
+                         {{"LABEL", plan.label}, {"ERROR", provided.error().message}});
+        }
+    }
+    useWarmImage(plan);
+    if (plan.warm) {
+        m_ports.images.noteUse(*plan.warm);
     }
 }
 

@@ -8,8 +8,11 @@
 namespace bulkhead::core {
 
 Result<Shell> InstanceLauncher::makeShell(const WarmImageKey& key, Bytes homeSize) {
-    auto planned = plan(
-        {.templateName = key.templateName, .size = key.size, .homeSize = homeSize, .audio = key.audio});
+    auto planned = plan({.templateName = key.templateName,
+                         .size = key.size,
+                         .label = key.label,
+                         .homeSize = homeSize,
+                         .audio = key.audio});
     if (!planned) {
         return fail(planned.error());
     }
@@ -17,7 +20,8 @@ Result<Shell> InstanceLauncher::makeShell(const WarmImageKey& key, Bytes homeSiz
     if (auto chosen = chooseMachine(plan); !chosen) {
         return fail(chosen.error());
     }
-    useWarmImage(plan);
+    const JobContext nobodys({}, [](const std::string&, double) {});
+    useWarmImage(plan, nobodys);
     if (!plan.warm || plan.warm->key != key) {
         return fail(ErrorCode::WrongState, "the warm image of template \"" + key.templateName + "\", size \"" +
                                                key.size + "\", is not in use any more");
@@ -30,7 +34,7 @@ Result<Shell> InstanceLauncher::makeShell(const WarmImageKey& key, Bytes homeSiz
             m_shells->endLater(plan.record);
         }
     });
-    const auto started = startEmulator(plan, JobContext({}, [](const std::string&, double) {}));
+    const auto started = startEmulator(plan, nobodys);
     if (!started) {
         return fail(started.error());
     }

@@ -18,6 +18,7 @@ struct InstanceLauncher::Plan {
     std::filesystem::path kernel;
     std::filesystem::path initrd;
     std::optional<DomainId> keptHome;
+    std::string label;    ///< its warm image is that label's; empty: any
     std::string hostname; ///< what the guest calls itself; empty: as its template says
     /// What it begins in instead of booting.
     struct Memory {

@@ -85,7 +85,9 @@ void ShellPool::fill() {
         }
         // A domain of that size must find room beside it.
         const WarmImageKey& key = wanted->image;
-        if (!m_images.find(key) || m_memory.memory().available < 2 * key.memory) {
+        auto any = key; // of another label it is copied
+        any.label.clear();
+        if (!m_images.find(any) || m_memory.memory().available < 2 * key.memory) {
             return;
         }
         auto made = m_launcher.makeShell(key, wanted->homeSize);
@@ -154,7 +156,8 @@ void ShellPool::review() {
         return;
     }
     // Whoever used a template goes on to use it when there is a newer version.
-    const auto key = m_launcher.imageKey(wanted->image.templateName, wanted->image.size, wanted->image.audio);
+    const auto key = m_launcher.imageKey(wanted->image.templateName, wanted->image.size, wanted->image.audio,
+                                         wanted->image.label);
     if (!key) {
         return; // libvirtd is away, or memory is short: nothing is known of the images
     }

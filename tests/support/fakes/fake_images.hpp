@@ -136,11 +136,44 @@ public:
     std::optional<core::WarmImage> find(const core::WarmImageKey& key) override {
         const std::lock_guard lock(m_mutex);
         for (const auto& image : images) {
-            if (image.key == key) {
+            auto wanted = key;
+            wanted.label = key.label.empty() ? image.key.label : key.label;
+            if (image.key == wanted) {
                 return image;
             }
         }
         return std::nullopt;
+    }
+    std::optional<Error> provideError;
+    std::vector<std::filesystem::path> used;
+    Result<core::WarmImage> provide(const core::WarmImageKey& key, const FilesInUse&) override {
+        auto any = key;
+        any.label.clear();
+        auto source = find(any);
+        const std::lock_guard lock(m_mutex);
+        if (!source || provideError) {
+            return fail(provideError.value_or(Error{ErrorCode::NotFound, "there is none"}));
+        }
+        for (auto& image : images) {
+            if (image.key == any) {
+                image.key.label = key.label;
+                return image;
+            }
+        }
+        const std::filesystem::path folder = "/images/" + std::to_string(++m_made);
+        images.push_back({key,
+                          folder / "memory",
+                          source->memoryDigest,
+                          folder / "devices",
+                          {folder / "system", core::DiskFormat::Qcow2},
+                          source->madeAt,
+                          0,
+                          1});
+        return images.back();
+    }
+    void noteUse(const core::WarmImage& image) override {
+        const std::lock_guard lock(m_mutex);
+        used.push_back(image.memory);
     }
     std::vector<core::WarmImage> all(const std::string& name, const std::string& version) override {
         const std::lock_guard lock(m_mutex);
@@ -165,7 +198,11 @@ public:
                                     const FilesInUse&) override {
         const std::lock_guard lock(m_mutex);
         --unfinished;
-        std::erase_if(images, [&](const core::WarmImage& image) { return image.key == key; });
+        std::erase_if(images, [&](const core::WarmImage& image) {
+            auto own = image.key;
+            own.label.clear();
+            return own == key;
+        });
         const std::filesystem::path folder = "/images/" + std::to_string(++m_made);
         images.push_back({key,
                           folder / "memory",
@@ -173,6 +210,7 @@ public:
                           folder / "devices",
                           {folder / "system", core::DiskFormat::Qcow2},
                           1,
+                          0,
                           1});
         return images.back();
     }

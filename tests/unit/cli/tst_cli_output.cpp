@@ -97,7 +97,7 @@ client::TemplateInfo minimalTemplate() {
     info.artefacts = {{"system.raw", "blake2b:00ff"}};
     info.definitionHash = "blake2b:1234";
     info.file = "/etc/bulkhead/templates/minimal.toml";
-    info.warmImages = {{"small", "emulation", "virtio-serial", 97ULL << 20U, 1795964700}};
+    info.warmImages = {{"small", "emulation", "virtio-serial", 97ULL << 20U, 1795964700, "red", 1795965700}};
     return info;
 }
 

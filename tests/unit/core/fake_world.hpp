@@ -139,7 +139,7 @@ struct Daemon {
     core::InstanceLauncher launcher{{outside.gated.hypervisor, outside.gated.store, outside.gated.lateHomes,
                                      outside.gated.instances, outside.gated.links, outside.gated.machines,
                                      outside.images, outside.gated.snapshots, outside.acceleration, outside.transport,
-                                     outside.memory, outside.clock},
+                                     outside.memory, outside.clock, [this] { return lineage.filesInUse(); }},
                                     templates,
                                     leases,
                                     cids,

@@ -4,8 +4,11 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include <fcntl.h>
 #include <fstream>
+#include <linux/fs.h>
 #include <sstream>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,7 +45,10 @@ private slots:
         m_state = fs::path(m_temporary->path().toStdString()) / "state";
         fs::create_directories(m_state / "templates/minimal" / kVersion);
         const ImageLayout layout(m_state, m_state / "run", ::getegid(), ::geteuid(), ::getegid());
-        m_store = std::make_unique<FileWarmImageStore>(layout, m_clock);
+        m_isFull = false;
+        m_store = std::make_unique<FileWarmImageStore>(layout, m_clock, [this](const fs::path&) {
+            return Result<core::InstanceStore::Space>({100 * kGiB, m_isFull ? 0 : 90 * kGiB});
+        });
     }
 
     void published_isFoundWithItsDigest() {
@@ -60,6 +66,94 @@ private slots:
             QCOMPARE(status.st_mode & 07777U, mode_t{0440});
         }
         QVERIFY(!m_store->find(key("large")));
+    }
+    void firstLabel_getsWhatIsThere_others_getCopies() {
+        const auto made = make("small", nothing);
+        QVERIFY(!m_store->find(key("small", "red")));
+        const auto red = m_store->provide(key("small", "red"), nothing);
+        QVERIFY2(red, red ? "" : red.error().message.c_str());
+        QCOMPARE(red->memory, made->memory);
+        QCOMPARE(m_store->find(key("small", "red"))->memory, made->memory);
+        QVERIFY(!m_store->find(key("small", "blue")));
+        const auto blue = m_store->provide(key("small", "blue"), nothing);
+        QVERIFY2(blue, blue ? "" : blue.error().message.c_str());
+        QVERIFY(blue->memory != red->memory);
+        QCOMPARE(blue->key.label, std::string("blue"));
+        QCOMPARE(blue->memoryDigest, kDigest);
+        QCOMPARE(blue->madeAt, red->madeAt);
+        for (const char* part : {"memory", "memory.chunks", "devices", "system.qcow2", "manifest.toml"}) {
+            const fs::path one = red->memory.parent_path() / part;
+            const fs::path other = blue->memory.parent_path() / part;
+            struct stat first {};
+            struct stat second {};
+            QCOMPARE(::stat(one.c_str(), &first), 0);
+            QCOMPARE(::stat(other.c_str(), &second), 0);
+            QVERIFY2(first.st_ino != second.st_ino, part);
+            QCOMPARE(second.st_mode & 07777U, mode_t{0440});
+            if (std::string_view(part) != "manifest.toml") {
+                QCOMPARE(bytesOf(other), bytesOf(one));
+            }
+        }
+        // A second call makes no second one, and nobody's name any one will do.
+        QCOMPARE(m_store->provide(key("small", "blue"), nothing)->memory, blue->memory);
+        QCOMPARE(m_store->all("minimal", kVersion).size(), std::size_t{2});
+        QVERIFY(m_store->find(key("small")));
+        // Of another size there is none to copy.
+        QCOMPARE(m_store->provide(key("large", "blue"), nothing).error().code, ErrorCode::NotFound);
+    }
+    void newOne_takesThePlaceOfAllLabels() {
+        QVERIFY(make("small", nothing));
+        const auto red = m_store->provide(key("small", "red"), nothing);
+        const auto blue = m_store->provide(key("small", "blue"), nothing);
+        QVERIFY(red && blue);
+        const auto next = make("small", nothing);
+        QVERIFY(!fs::exists(red->memory) && !fs::exists(blue->memory));
+        QVERIFY(!m_store->find(key("small", "red")) && !m_store->find(key("small", "blue")));
+        QCOMPARE(m_store->provide(key("small", "blue"), nothing)->memory, next->memory);
+    }
+    void damagedOne_isNotCopied() {
+        QVERIFY(make("small", nothing));
+        const auto red = m_store->provide(key("small", "red"), nothing);
+        fs::permissions(red->devices, fs::perms::owner_all);
+        std::fstream(red->devices) << "X"; // of the same size
+        const auto blue = m_store->provide(key("small", "blue"), nothing);
+        if (isCloning(red->devices)) {
+            return; // no byte was read
+        }
+        QVERIFY(!blue);
+        QVERIFY2(blue.error().message.find("is damaged") != std::string::npos, blue.error().message.c_str());
+        // And nothing of it stays.
+        QCOMPARE(std::distance(fs::directory_iterator(red->memory.parent_path().parent_path()), {}), 1);
+    }
+    void leastUsed_goesFirst_butForThoseInUse() {
+        QVERIFY(make("small", nothing));
+        const auto red = m_store->provide(key("small", "red"), nothing);
+        const auto blue = m_store->provide(key("small", "blue"), nothing);
+        const auto green = m_store->provide(key("small", "green"), nothing);
+        QVERIFY(red && blue && green);
+        m_store->noteUse(*blue);
+        m_store->noteUse(*red);
+        QVERIFY(m_store->find(key("small", "blue"))->lastUsedAt < m_store->find(key("small", "red"))->lastUsedAt);
+        QCOMPARE(m_store->find(key("small", "green"))->lastUsedAt, std::int64_t{0});
+        // Where no room is made by it the last that could go has gone.
+        m_isFull = true;
+        const auto inUse = [&]() -> Result<std::vector<fs::path>> { return std::vector<fs::path>{green->memory}; };
+        const auto refused = m_store->provide(key("small", "orange"), inUse);
+        QVERIFY(!refused);
+        QCOMPARE(refused.error().code, ErrorCode::NoSpace);
+        QVERIFY(m_store->find(key("small", "green")) && !m_store->find(key("small", "blue")));
+        m_isFull = false;
+        QVERIFY(m_store->provide(key("small", "orange"), inUse));
+    }
+    void thereAreOnlySoMany() {
+        QVERIFY(make("small", nothing));
+        for (std::size_t i = 0; i < core::WarmImageStore::kMostImages + 2; ++i) {
+            const auto image = m_store->provide(key("small", "label-" + std::to_string(i)), nothing);
+            QVERIFY2(image, image ? "" : image.error().message.c_str());
+            m_store->noteUse(*image);
+        }
+        QCOMPARE(m_store->all("minimal", kVersion).size(), core::WarmImageStore::kMostImages);
+        QVERIFY(m_store->find(key("small", "label-" + std::to_string(core::WarmImageStore::kMostImages + 1))));
     }
     void next_takesThePlaceOfThatOfItsSize() {
         const auto first = make("small", nothing);
@@ -169,7 +263,19 @@ private slots:
     }
 
 private:
-    static core::WarmImageKey key(const std::string& size) {
+    static QByteArray bytesOf(const fs::path& file) {
+        std::ifstream in(file);
+        return QByteArray::fromStdString(std::string(std::istreambuf_iterator<char>(in), {}));
+    }
+    static bool isCloning(const fs::path& file) {
+        const fs::path other = file.string() + "-clone";
+        const UniqueFd from(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+        const UniqueFd to(::open(other.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+        const bool isCloned = ::ioctl(to.get(), FICLONE, from.get()) == 0;
+        fs::remove(other);
+        return isCloned;
+    }
+    static core::WarmImageKey key(const std::string& size, const std::string& label = {}) {
         core::WarmImageKey key;
         key.templateName = "minimal";
         key.templateVersion = kVersion;
@@ -177,6 +283,7 @@ private:
         key.memory = kMemory;
         key.vcpus = 1;
         key.machine = "fake 1";
+        key.label = label;
         return key;
     }
     Result<core::WarmImage> make(const std::string& size, const core::WarmImageStore::FilesInUse& filesInUse) {
@@ -199,6 +306,7 @@ private:
     std::unique_ptr<QTemporaryDir> m_temporary;
     fs::path m_state;
     TickingClock m_clock;
+    bool m_isFull = false;
     std::unique_ptr<FileWarmImageStore> m_store;
 };
 
