@@ -77,7 +77,7 @@ private Q_SLOTS:
         const client::Label& label = client::labelNamed("red");
         const QImage marked = markedPixmap(hostIconFor({"mousepad"}, {}), label, client::Theme::Light, 64, 1).toImage();
         QCOMPARE(marked.size(), QSize(64, 64));
-        QCOMPARE(marked.pixelColor(8, 8), QColor(Qt::green));
+        QCOMPARE(marked.pixelColor(20, 20), QColor(Qt::green));
         const QImage mark = swatchPixmap(label, client::Theme::Light, 28, 1).toImage();
         QCOMPARE(marked.pixelColor(64 - 14, 64 - 14), mark.pixelColor(14, 14));
         QVERIFY(marked.pixelColor(64 - 14, 64 - 14) != QColor(Qt::green));

@@ -5,7 +5,7 @@
 
 #include <QTest>
 
-#include <array>
+#include <algorithm>
 #include <vector>
 
 using namespace bulkhead::viewer;
