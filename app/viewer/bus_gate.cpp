@@ -71,7 +71,8 @@ void BusGate::refresh() {
 void BusGate::take(client::Outcome<client::DomainInfo> info) {
     if (info) {
         m_missing = 0;
-        Q_EMIT factsChanged({info->id, info->name, info->label, info->state, info->reason});
+        Q_EMIT factsChanged(
+            {info->id, info->name, info->label, info->state, info->reason, info->audio == QLatin1String("out")});
     } else if (isMissing(info.error())) {
         // A daemon that has just started may not have all of its objects there.
         if (++m_missing >= kMissingOften) {

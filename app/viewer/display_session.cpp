@@ -54,7 +54,7 @@ void DisplaySession::start() {
         return;
     }
     m_connection = std::make_unique<SpiceConnection>(
-        m_openChannel, [this](std::uint32_t number) -> SpiceHead& { return head(number); });
+        m_openChannel, [this](std::uint32_t number) -> SpiceHead& { return head(number); }, m_sound);
     connect(m_connection.get(), &SpiceConnection::connected, this, [this] {
         m_connected = true;
         Q_EMIT connected();

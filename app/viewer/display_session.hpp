@@ -13,7 +13,7 @@
 namespace bulkhead::viewer {
 
 /// The SPICE side of one guest: its heads, which outlive connections, and the way of keys and pointer to it. Nothing
-/// else of SPICE is used: no clipboard, no files, no USB, no smart card, no sound, no folders, though a server may
+/// else of SPICE is used: no clipboard, no files, no USB, no smart card, no microphone, no folders, though a server may
 /// offer them. Needs Qt's GLib event loop. GUI thread.
 class DisplaySession : public QObject, public PointerSink, public KeySink {
     Q_OBJECT
@@ -22,6 +22,8 @@ public:
     explicit DisplaySession(SpiceConnection::OpenChannel openChannel, QObject* parent = nullptr);
     ~DisplaySession() override;
 
+    /// Where its sound goes from the next start() on; null: it is not heard. Outlives this.
+    void setSound(SoundOutput* sound) { m_sound = sound; }
     /// Connects, once an earlier connection is out of the way. Answered by connected() or lost().
     void start();
     void stop();
@@ -54,6 +56,7 @@ private:
     [[nodiscard]] SpiceInputsChannel* inputs() const { return m_connection ? m_connection->inputs() : nullptr; }
 
     SpiceConnection::OpenChannel m_openChannel;
+    SoundOutput* m_sound = nullptr;
     std::map<std::uint32_t, std::unique_ptr<SpiceHead>> m_heads;
     std::unique_ptr<SpiceConnection> m_connection;
     std::set<SpiceConnection*> m_retiring; ///< children of this object

@@ -14,8 +14,9 @@ struct DomainFacts {
     QString id;
     QString name;
     QString label;
-    QString state;  ///< as in org.bulkhead1.Domain
-    QString reason; ///< why, when it failed
+    QString state;         ///< as in org.bulkhead1.Domain
+    QString reason;        ///< why, when it failed
+    bool hasSound = false; ///< it may be heard
     bool operator==(const DomainFacts&) const = default;
 };
 

@@ -87,6 +87,14 @@ void paintPatternField(QPainter& painter, const QRectF& strip, const FrameLook& 
 
 } // namespace
 
+QRect soundSwitchRect(QSize window, SoundState sound) {
+    constexpr int kWidth = 28;
+    if (sound == SoundState::None || window.width() < 2 * kFrameBorder + 2 * kWidth) {
+        return {};
+    }
+    return {window.width() - kFrameBorder - kWidth, kFrameBorder, kWidth, kFrameStrip - kFrameBorder - 1};
+}
+
 void paintFrame(QPainter& painter, QSize window, const FrameLook& look, const QFont& font) {
     const client::LabelColours& colours = look.label.colours(look.theme);
     const QRect all(QPoint(), window);
@@ -110,7 +118,8 @@ void paintFrame(QPainter& painter, QSize window, const FrameLook& look, const QF
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setClipRect(strip.adjusted(0, 0, 0, -1));
     const qreal nameEnd = std::floor(paintName(painter, strip, look, font));
-    const qreal stateBegin = std::floor(paintState(painter, strip, look, font, nameEnd));
+    const QRectF beside = strip.adjusted(0, 0, -soundSwitchRect(window, look.sound).width(), 0);
+    const qreal stateBegin = std::floor(paintState(painter, beside, look, font, nameEnd));
     paintPatternField(painter, strip, look, pattern, nameEnd, stateBegin);
     painter.restore();
 }

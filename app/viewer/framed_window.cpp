@@ -2,6 +2,8 @@
 #include "viewer/framed_window.hpp"
 
 #include "dbus/interfaces/session_stream.hpp"
+#include "viewer/sound_button.hpp"
+#include "widgets/app_picture.hpp"
 #include "widgets/label_paint.hpp"
 
 #include <QCloseEvent>
@@ -51,6 +53,8 @@ FramedWindow::FramedWindow(SurfaceSource& source, KeySink& keys, const FrameLook
     m_tabs->hide();
     m_canvas = new Canvas(source, keys, this);
     m_overlay = new StateOverlay(this);
+    m_soundButton = new SoundButton(this);
+    connect(m_soundButton, &SoundButton::clicked, this, &FramedWindow::soundSwitched);
     setFocusProxy(m_canvas);
     m_canvas->setLive(true);
     m_resizeTimer.setSingleShot(true);
@@ -106,6 +110,9 @@ void FramedWindow::layOut() {
     m_tabs->setGeometry(frame.x(), frame.y(), frame.width(), inside.y() - frame.y());
     m_canvas->setGeometry(inside);
     m_overlay->setGeometry(inside);
+    const QRect button = soundSwitchRect(size(), m_look.sound);
+    m_soundButton->setGeometry(button);
+    m_soundButton->setVisible(!button.isEmpty());
 }
 
 void FramedWindow::sizeFor(QSize pixels) {
@@ -140,7 +147,11 @@ void FramedWindow::setView(const WindowView& view) {
         return;
     }
     const bool tabsChanged = view.tabs != m_view.tabs || view.current != m_view.current;
+    const bool isOtherProgram = view.appClass != m_view.appClass;
     m_view = view;
+    if (isOtherProgram) {
+        drawIcon();
+    }
     setWindowTitle(view.title);
     const QString label =
         QString::fromLatin1(m_look.label.name.data(), static_cast<qsizetype>(m_look.label.name.size()));
@@ -181,8 +192,17 @@ void FramedWindow::showTabs() {
 
 void FramedWindow::setLook(const FrameLook& look) {
     m_look = look;
-    setWindowIcon(QIcon(widgets::swatchPixmap(look.label, look.theme, 64, 1)));
+    m_soundButton->setLook(look);
+    layOut();
+    drawIcon();
     update();
+}
+
+void FramedWindow::drawIcon() {
+    constexpr int kSide = 64;
+    const QIcon icon = widgets::hostIconFor({m_view.appClass}, {});
+    setWindowIcon(QIcon(icon.isNull() ? widgets::swatchPixmap(m_look.label, m_look.theme, kSide, 1)
+                                      : widgets::markedPixmap(icon, m_look.label, m_look.theme, kSide, 1)));
 }
 
 void FramedWindow::setOverlay(const OverlayText& text) {

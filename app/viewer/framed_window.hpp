@@ -15,6 +15,8 @@ class QTabBar;
 
 namespace bulkhead::viewer {
 
+class SoundButton;
+
 /// What a host window shows besides the picture.
 struct WindowView {
     struct Tab {
@@ -23,6 +25,7 @@ struct WindowView {
         bool operator==(const Tab&) const = default;
     };
     QString title;         ///< of the title bar
+    QString appClass;      ///< the guest's word for its program: by it the host's icons are looked through
     std::vector<Tab> tabs; ///< more than one: the guest ran out of heads
     std::uint32_t current = 0;
     QSize minimum; ///< pixels of the picture
@@ -68,6 +71,7 @@ Q_SIGNALS:
     void pictureChanged();
     void tabChosen(quint32 window);
     void actionChosen();
+    void soundSwitched();
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -80,6 +84,7 @@ private:
     void layOut();
     void showTabs();
     void planResize();
+    void drawIcon();
     [[nodiscard]] QMargins margins() const;
 
     FrameLook m_look;
@@ -87,6 +92,7 @@ private:
     Canvas* m_canvas = nullptr;
     QTabBar* m_tabs = nullptr;
     StateOverlay* m_overlay = nullptr;
+    SoundButton* m_soundButton = nullptr;
     ResizePlan m_plan;
     QTimer m_resizeTimer;
     QTimer m_pictureTimer;

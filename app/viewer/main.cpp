@@ -3,6 +3,7 @@
 #include "viewer/bus_gate.hpp"
 #include "viewer/confinement.hpp"
 #include "viewer/file_access.hpp"
+#include "viewer/pulse_sound.hpp"
 #include "viewer/single_instance.hpp"
 #include "viewer/viewer.hpp"
 
@@ -107,12 +108,13 @@ private:
             giveUp(confined.error());
             return;
         }
-        show();
+        show(info.name);
     }
 
-    void show() {
+    void show(const QString& name) {
         m_gate = std::make_unique<BusGate>(m_connection, m_path);
-        m_viewer = std::make_unique<Viewer>(*m_gate, m_invocation.options);
+        m_viewer = std::make_unique<Viewer>(*m_gate, m_invocation.options,
+                                            std::make_unique<PulseSound>(QStringLiteral("Bulkhead: ") + name));
         QObject::connect(m_viewer.get(), &Viewer::finished, qApp, [](int status, const QString& why) {
             if (!why.isEmpty()) {
                 complain(why.toStdString());

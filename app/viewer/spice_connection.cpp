@@ -57,10 +57,13 @@ int numberProperty(gpointer object, const char* name) {
     return value;
 }
 
-SpiceConnection::SpiceConnection(OpenChannel openChannel, HeadOf headOf, QObject* parent)
+SpiceConnection::SpiceConnection(OpenChannel openChannel, HeadOf headOf, SoundOutput* sound, QObject* parent)
     : QObject(parent)
     , m_openChannel(std::move(openChannel))
     , m_headOf(std::move(headOf)) {
+    if (sound != nullptr) {
+        m_playback.emplace(*sound);
+    }
     m_look.setInterval(kLookInterval);
     connect(&m_look, &QTimer::timeout, this, &SpiceConnection::look);
 }
@@ -79,8 +82,9 @@ void SpiceConnection::open() {
             return;
         }
         m_session = GObjectPtr<SpiceSession>::adopt(spice_session_new());
-        g_object_set(m_session.get(), "enable-audio", FALSE, "enable-usbredir", FALSE, "enable-smartcard", FALSE,
-                     nullptr);
+        // With sound the library makes both of its channels; only that for playback is ever connected.
+        g_object_set(m_session.get(), "enable-audio", m_playback ? TRUE : FALSE, "enable-usbredir", FALSE,
+                     "enable-smartcard", FALSE, nullptr);
         watch(m_session.get(), "channel-new", reinterpret_cast<GCallback>(&SpiceConnection::onChannelNew), this);
         // The library owns the descriptor from here on.
         if (!spice_session_open_fd(m_session.get(), opened->release())) {
@@ -113,6 +117,8 @@ void SpiceConnection::takeChannel(SpiceChannel* channel) {
         m_headOf(head).attachDisplay(channel);
     } else if (type == SPICE_CHANNEL_CURSOR && isHead) {
         m_headOf(head).attachCursor(channel);
+    } else if (type == SPICE_CHANNEL_PLAYBACK && m_playback) {
+        m_playback->attach(channel);
     } else if (type != SPICE_CHANNEL_MAIN && type != SPICE_CHANNEL_INPUTS) {
         return; // offered, but nothing of ours
     }
@@ -196,6 +202,9 @@ void SpiceConnection::retire() {
     if (std::exchange(m_retiring, true)) {
         return;
     }
+    if (m_playback) {
+        m_playback->detach(); // deaf from now on
+    }
     look();
     if (m_session) {
         m_look.start();
@@ -219,6 +228,9 @@ void SpiceConnection::look() {
 
 void SpiceConnection::close() {
     m_alive.reset();
+    if (m_playback) {
+        m_playback->detach();
+    }
     for (const Channel& channel : m_channels) {
         g_signal_handlers_disconnect_by_data(channel.object.get(), this);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "viewer/spice_head.hpp"
+#include "viewer/spice_playback.hpp"
 
 #include "client/descriptor.hpp"
 #include "client/failure.hpp"
@@ -11,12 +12,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace bulkhead::viewer {
 
 /// One connection to a SPICE server: a session of spice-client-glib and its main, display, cursor and inputs channels,
-/// each over a descriptor of its own. Used once. GUI thread.
+/// with sound the playback channel too, each over a descriptor of its own. Used once. GUI thread.
 ///
 /// A SPICE server whose client goes away while channels are being linked follows freed memory, and takes its guest
 /// with it (seen with spice-server 0.15.1). So a connection is not dropped but retired: it stays, deaf and mute, until
@@ -29,7 +31,8 @@ public:
     using OpenChannel = std::function<void(client::Callback<client::Descriptor>)>;
     using HeadOf = std::function<SpiceHead&(std::uint32_t number)>;
 
-    SpiceConnection(OpenChannel openChannel, HeadOf headOf, QObject* parent = nullptr);
+    /// `sound`: where the guest's goes; null: it has none. Outlives this.
+    SpiceConnection(OpenChannel openChannel, HeadOf headOf, SoundOutput* sound, QObject* parent = nullptr);
     ~SpiceConnection() override;
 
     void open();
@@ -70,6 +73,7 @@ private:
 
     OpenChannel m_openChannel;
     HeadOf m_headOf;
+    std::optional<SpicePlayback> m_playback;
     GObjectPtr<SpiceSession> m_session;
     std::vector<Channel> m_channels;
     std::shared_ptr<int> m_alive = std::make_shared<int>(0); ///< late answers find it gone

@@ -39,10 +39,11 @@ void forgiveIfLasting(Backoff& backoff, bool wasUp, Instant since) {
 
 } // namespace
 
-Viewer::Viewer(DomainGate& gate, const ViewerOptions& options, QObject* parent)
+Viewer::Viewer(DomainGate& gate, const ViewerOptions& options, std::unique_ptr<SoundOutput> sound, QObject* parent)
     : QObject(parent)
     , m_gate(gate)
     , m_options(options)
+    , m_sound(std::move(sound))
     , m_display([this](client::Callback<client::Descriptor> done) { m_gate.openDisplay(std::move(done)); })
     , m_opening(kWindowBurst, kWindowsPerSecond) {
     for (QTimer* timer : {&m_displayRetry, &m_sessionRetry, &m_refresh, &m_applyTimer, &m_endTimer}) {
@@ -181,6 +182,7 @@ void Viewer::finish(int status, const QString& why) {
 void Viewer::connectDisplay() {
     if (runs()) {
         m_displayLink = Link::Connecting;
+        m_display.setSound(m_facts->hasSound ? m_sound.get() : nullptr);
         m_display.start();
         updateOverlays();
     }
@@ -292,6 +294,18 @@ void Viewer::tellSettings() {
     }
 }
 
+void Viewer::switchSound() {
+    if (!m_sound) {
+        return;
+    }
+    m_isMuted = !m_isMuted;
+    m_sound->setMuted(m_isMuted);
+    for (FramedWindow* window : windows()) {
+        window->setLook(look());
+    }
+    updateOverlays();
+}
+
 // --- Windows ---------------------------------------------------------------------------------------------------------
 
 FrameLook Viewer::look() const {
@@ -299,6 +313,9 @@ FrameLook Viewer::look() const {
     look.domain = domain();
     look.label = client::labelNamed(m_facts ? m_facts->label.toStdString() : std::string());
     look.theme = widgets::themeOf(QApplication::palette());
+    if (m_sound && m_facts && m_facts->hasSound) {
+        look.sound = m_isMuted ? SoundState::Muted : SoundState::On;
+    }
     return look;
 }
 
@@ -384,6 +401,7 @@ void Viewer::updateWindow(FramedWindow& window, const HostWindow& host) {
     }
     WindowView view;
     view.title = hostTitle(domain(), current->title);
+    view.appClass = current->appClass;
     view.current = host.current;
     view.minimum = current->minimum;
     for (const std::uint32_t id : host.windows) {
@@ -416,6 +434,7 @@ void Viewer::wire(FramedWindow& window, HostWindowId id) {
         }
         tellSettings();
     });
+    connect(&window, &FramedWindow::soundSwitched, this, &Viewer::switchSound);
     connect(&window, &FramedWindow::pictureChanged, this, &Viewer::updateOverlays);
     connect(&window, &FramedWindow::resizeWanted, this, [this, id](QSize pixels) { sendResize(id, pixels); });
     connect(&window, &FramedWindow::tabChosen, this, [this, id](quint32 chosen) {
@@ -508,6 +527,7 @@ void Viewer::updateStandIn() {
             end();
         }
     });
+    connect(m_standIn.get(), &FramedWindow::soundSwitched, this, &Viewer::switchSound);
     connect(m_standIn.get(), &FramedWindow::pictureChanged, this, &Viewer::updateOverlays);
     connect(m_standIn.get(), &FramedWindow::actionChosen, this, &Viewer::showWholeDesktop);
     connect(m_standIn.get(), &FramedWindow::resizeWanted, this, [this](QSize pixels) {

@@ -28,7 +28,9 @@ class Viewer : public QObject {
     Q_OBJECT
 
 public:
-    Viewer(DomainGate& gate, const ViewerOptions& options, QObject* parent = nullptr);
+    /// `sound`: where that of a domain goes which has some; null: nowhere.
+    Viewer(DomainGate& gate, const ViewerOptions& options, std::unique_ptr<SoundOutput> sound = nullptr,
+           QObject* parent = nullptr);
     ~Viewer() override;
 
     void start();
@@ -57,6 +59,7 @@ private:
     void takeSessionState(bool up, bool anew);
     void endRefresh();
     void tellSettings();
+    void switchSound();
     void showWholeDesktop();
     void end() { finish(0, {}); }
     void finish(int status, const QString& why);
@@ -81,6 +84,8 @@ private:
     DomainGate& m_gate;
     ViewerOptions m_options;
     std::optional<DomainFacts> m_facts;
+    std::unique_ptr<SoundOutput> m_sound;
+    bool m_isMuted = false;
     DisplaySession m_display;
     std::unique_ptr<SessionLink> m_session;
     Link m_displayLink = Link::Idle;

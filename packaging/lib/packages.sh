@@ -28,6 +28,7 @@ build qt6-base-dev           D-Bus in the command line; Qt Test
 build qt6-base-dev-tools     moc, bindings from the D-Bus contract
 build libgl-dev              Qt's CMake files ask for it
 build libspice-client-glib-2.0-dev  bulkhead-viewer: screens and input of a domain
+build libpulse-dev           the same: the user's sound server
 build libxcb1-dev            bulkhead-session in the guest: the X protocol
 build libxcb-randr0-dev      the same: heads and their sizes
 build libxcb-icccm4-dev      the same: titles and classes of windows

@@ -119,6 +119,9 @@ void AppsPage::refresh() {
         m_notice->show(tr("%1 is starting").arg(name), tr("Its apps appear here as soon as it is up."));
     } else if (state == QLatin1String("stopping")) {
         m_notice->show(tr("%1 is stopping").arg(name), tr("Its programs are asked to end."));
+    } else if (isPaused(row->info)) {
+        m_notice->show(tr("%1 is paused").arg(name), tr("Unpause it: its programs go on where they stand."), {},
+                       tr("Unpause it"));
     } else if (isSuspended(row->info)) {
         m_notice->show(tr("%1 is suspended").arg(name),
                        tr("Resume it: its programs and windows go on where they were."), {}, tr("Resume it"));

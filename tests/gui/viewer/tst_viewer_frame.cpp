@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/framed_window.hpp"
+#include "viewer/sound_button.hpp"
 #include "widgets/label_paint.hpp"
 
 #include <QApplication>
@@ -212,6 +213,39 @@ private Q_SLOTS:
         window.setOverlay({});
         sendKey(window.canvas(), QEvent::KeyPress, KEY_A);
         QVERIFY(!m_keys->acts.isEmpty());
+    }
+
+    void soundHasASwitchInTheFrame_data() {
+        QTest::addColumn<int>("theme");
+        QTest::newRow("light") << 0;
+        QTest::newRow("dark") << 1;
+    }
+    void soundHasASwitchInTheFrame() {
+        QFETCH(int, theme);
+        const auto which = static_cast<client::Theme>(theme);
+        QApplication::setPalette(paletteOf(which));
+        FrameLook look = lookOf("blue", which);
+        FramedWindow window(*m_surface, *m_keys, look);
+        window.sizeFor({640, 400});
+        const auto* button = window.findChild<SoundButton*>();
+        QVERIFY(button != nullptr && !button->isVisibleTo(&window));
+        for (const SoundState state : {SoundState::On, SoundState::Muted}) {
+            look.sound = state;
+            look.stateWords = "asked to close";
+            window.setLook(look);
+            QVERIFY(button->isVisibleTo(&window));
+            QVERIFY(!button->geometry().intersects(window.canvas().geometry()));
+            QCOMPARE(button->accessibleName(), QString(state == SoundState::On ? "Mute work" : "Let work be heard"));
+            keepPicture(
+                window,
+                QStringLiteral("sound-%1-%2").arg(state == SoundState::On ? "on" : "muted", QTest::currentDataTag()));
+        }
+        int switched = 0;
+        connect(&window, &FramedWindow::soundSwitched, &window, [&] { ++switched; });
+        QTest::mouseClick(window.findChild<SoundButton*>(), Qt::LeftButton);
+        QCOMPARE(switched, 1);
+        QVERIFY(m_surface->acts.isEmpty());
+        QApplication::setPalette(paletteOf(client::Theme::Light));
     }
 
     void windowsThatShareAHeadHaveTabs() {
