@@ -61,7 +61,7 @@ private slots:
         VERIFY_NO_TRACES();
     }
 
-    /// The test is the login manager here; a real one, and a real step of the clock: tst_e2e_vsock in the rig.
+    /// The test is the login manager here.
     void hostWakes_guestsClockIsSet() {
         COMPARE_STATUS(cli({"domain", "create", "sleeper", "--template", "minimal"}), 0);
         COMPARE_STATUS(setClockWrong("sleeper"), 0);

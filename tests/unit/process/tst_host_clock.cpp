@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the host slept, from its clocks. That the kernel tells of a jump is tested in the rig, where a clock may be
-// set.
+// How long the host slept, from its clocks.
 #include "process/host_clock_watch.hpp"
 #include "process/poller.hpp"
 
