@@ -182,14 +182,11 @@ std::optional<Failure> failureOf(const CapturedEnd& captured, const Outcome<void
     if (outcome.failure) {
         return Failure{outcome.failure->code, outcome.failure->message + said};
     }
-    if (!stream) {
-        return Failure{stream.error().code, stream.error().message + said};
-    }
     if (outcome.exitCode != 0) {
         return Failure{client::code::kGuestFailure,
                        fmt::format("the inspector ended with status {}", outcome.exitCode) + said};
     }
-    return std::nullopt;
+    return stream ? std::nullopt : std::optional(Failure{stream.error().code, stream.error().message + said});
 }
 
 std::string nameOf(const SnapshotInfo& snapshot, bool isNow) {

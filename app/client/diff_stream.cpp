@@ -149,6 +149,9 @@ Outcome<void> DiffParser::take(std::string_view bytes) {
     }
     try {
         while (!bytes.empty()) {
+            if (m_stage == Stage::Ended) {
+                refuse("there is something behind the end");
+            }
             // First what is missing of the header, then what is missing of the body: no record is copied twice, and
             // nothing is set aside for a size before it was checked.
             std::size_t wanted = kHeaderSize;
@@ -197,9 +200,6 @@ Outcome<void> DiffParser::finish() {
 }
 
 void DiffParser::accept(std::uint16_t kind, std::string_view body) {
-    if (m_stage == Stage::Ended) {
-        refuse("there is something behind the end");
-    }
     if ((m_stage == Stage::Nothing) != (kind == static_cast<std::uint16_t>(Kind::Begin))) {
         refuse(m_stage == Stage::Nothing ? "it does not begin as it should" : "it begins twice");
     }

@@ -181,6 +181,7 @@ private slots:
         row("a short body", begin() + record(3, Bytes(1, '\0')), "shorter than its fields");
         row("a long body", begin() + record(3, Bytes("\0\1\0", 3)), "longer than its fields");
         row("behind the end", begin() + disk() + totals() + end(3) + progress(), "behind the end");
+        row("a byte behind the end", begin() + disk() + totals() + end(3) + "x", "behind the end");
         row("twice totals", begin() + disk() + totals() + totals(), "twice");
         row("the end without totals", begin() + disk() + end(2), "end at the wrong place");
         row("too few records", begin() + disk() + totals() + end(4), "of 4 records 3 came");
