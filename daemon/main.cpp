@@ -328,6 +328,9 @@ int run(const Settings& settings) noexcept {
     core::KeptDisposables kept(snapshots, cleanUps);
     lifecycle.setKeeping({.suspend = [&kept](const DomainId& id) { kept.suspendSoon(id); },
                           .forget = [&snapshots](const DomainId& id) { return snapshots.forget(id); }});
+    lifecycle.setTakeSnapshot([&snapshots](const DomainId& id, std::string_view reason, const core::JobContext& job) {
+        return snapshots.keepHome(id, reason, job);
+    });
     core::DisplayService displays(domains, hypervisor, links);
     hypervisor::LibvirtProbe libvirtProbe(libvirt, acceleration, {.uid = trialUid, .gid = imageGroup});
     link::ChannelProbe channelProbe(transport);

@@ -102,7 +102,7 @@ Result<DomainId> DomainService::createFork(const Caller& caller, const std::stri
     wanted.kind = DomainKind::App;
     wanted.isManaged = false;
     wanted.file.clear();
-    const DomainHead head{node.id, keepsMemory && node.memory.has_value()};
+    const DomainHead head{node.id, keepsMemory && node.memory.has_value(), holdsVersion(node)};
     return add(caller, std::move(wanted), head, [&](const DomainRecord& record) {
         return m_ports.snapshots.resetHome(record.id, record.owner, record.name, node.home);
     });

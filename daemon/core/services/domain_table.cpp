@@ -185,6 +185,13 @@ void DomainTable::setHead(const DomainId& id, const DomainHead& head) {
     }
 }
 
+void DomainTable::setRanWith(const DomainId& id, const TemplateVersion& version) {
+    const std::lock_guard lock(m_mutex);
+    if (const auto found = m_entries.find(id); found != m_entries.end()) {
+        found->second.record.ranWith = version;
+    }
+}
+
 void DomainTable::setInstance(const DomainId& id, std::optional<InstanceRecord> instance) {
     const std::lock_guard lock(m_mutex);
     if (const auto found = m_entries.find(id); found != m_entries.end()) {

@@ -76,6 +76,7 @@ public:
     void restore(const DomainId& id, DomainState state, const std::string& reason);
     void setInstance(const DomainId& id, std::optional<InstanceRecord> instance);
     void setHead(const DomainId& id, const DomainHead& head);
+    void setRanWith(const DomainId& id, const TemplateVersion& version);
     /// Tells that domains have changed.
     void setDefinition(const DomainId& id, DomainDefinition definition);
     /// From now on it can only be removed, or deleted.

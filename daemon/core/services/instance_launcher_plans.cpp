@@ -164,18 +164,27 @@ Result<InstanceLauncher::Plan> InstanceLauncher::planFor(const DomainEntry& doma
     return planned;
 }
 
+std::optional<TemplateVersion> InstanceLauncher::versionFor(const DomainEntry& domain,
+                                                            const std::optional<SnapshotRecord>& node) {
+    if (node && (!node->system.layers.empty() || holdsVersion(*node))) {
+        return TemplateVersion{node->templateName, node->templateVersion};
+    }
+    const auto newest = m_templates.newestVersion(domain.definition.templateName);
+    return newest ? std::optional(TemplateVersion{domain.definition.templateName, *newest}) : std::nullopt;
+}
+
 Status InstanceLauncher::useNode(Plan& plan, const SnapshotRecord& node) {
     if (!plan.keptHome) {
         plan.files.homeBase = node.home;
     }
-    if (node.system.layers.empty()) {
+    if (node.system.layers.empty() && !holdsVersion(node)) {
         return {}; // of a domain that was stopped: the system is the template's
     }
     if (node.templateName != plan.files.templateName) {
         return fail(ErrorCode::WrongState, "snapshot " + shortId(node.id) + " is of template \"" + node.templateName +
                                                "\", the domain is of \"" + plan.files.templateName + "\" now");
     }
-    plan.files.systemBase = node.system;
+    plan.files.systemBase = node.system; // none: that version's own
     plan.files.templateVersion = node.templateVersion;
     plan.record.templateVersion = node.templateVersion;
     // Its layers lie above that version, and its kernel has that version's modules.

@@ -190,6 +190,15 @@ Result<SnapshotTaker::Taken> SnapshotService::takeNow(const DomainId& domain, co
     return m_taker.take(*entry, wish, job);
 }
 
+Result<SnapshotId> SnapshotService::keepHome(const DomainId& domain, std::string_view reason, const JobContext& job) {
+    const auto taken = takeNow(domain, {.kind = SnapshotKind::Disk, .reason = std::string(reason)}, job);
+    if (!taken) {
+        return fail(taken.error());
+    }
+    prune(domain, taken->record.id);
+    return taken->record.id;
+}
+
 // ---- remove ---------------------------------------------------------------------------------------------------------
 
 std::vector<SnapshotId> SnapshotService::suspendedIn() const {
@@ -326,6 +335,11 @@ Status SnapshotService::moveTo(const SnapshotRecord& node, bool inMemory, Revert
         }
         return moved;
     }
+    if (holdsVersion(node)) {
+        if (auto kept = m_lineage.setHead(domain, {node.id, false, true}); !kept) {
+            return kept;
+        }
+    }
     if (inMemory) {
         // Last: what is said to be suspended has the disks of its memory.
         const auto kept = m_lineage.setHead(domain, {node.id, true}).and_then([&] {
@@ -376,7 +390,12 @@ Result<JobId> SnapshotService::discard(const Caller& caller, const DomainId& dom
         job.report("Throwing the session away");
         return m_lifecycle.endInstance(*now, {.force = true, .grace = {}})
             .and_then([&] { return m_store.resetHome(domain, now->record.owner, now->record.name, node->home); })
-            .map([&] { return JobResult(domain); });
+            .and_then([&] {
+                return holdsVersion(*node) ? m_lineage.setHead(domain, {node->id, false, true}) : Status{};
+            })
+            .map([&] {
+                return JobResult(StopResult{domain, {}, {}});
+            });
     });
 }
 

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bulkhead::core {
@@ -76,6 +77,9 @@ public:
     Result<JobId> suspendUnused(const DomainId& disposable);
     /// Removes what a kept disposable was suspended in, unless somebody else needs or wants it.
     Status forget(const DomainId& disposable);
+    /// One that nobody asked for, of the home of a domain that does not run; the caller holds the operation. Older ones
+    /// go, see overRetention().
+    Result<SnapshotId> keepHome(const DomainId& domain, std::string_view reason, const JobContext& job);
     /// Ends the domain at once and goes back to its last snapshot, without keeping what is there now. WrongState when
     /// there is none.
     Result<JobId> discard(const Caller& caller, const DomainId& domain);

@@ -203,6 +203,9 @@ public:
     Status setLastFailure(const DomainId& id, const std::string& reason) override {
         return m_gate.pass("DomainRepository::setLastFailure", [&] { return m_inner.setLastFailure(id, reason); });
     }
+    Status setRanWith(const DomainId& id, const core::TemplateVersion& version) override {
+        return m_gate.pass("DomainRepository::setRanWith", [&] { return m_inner.setRanWith(id, version); });
+    }
     Status remove(const DomainId& id) override {
         return m_gate.pass("DomainRepository::remove", [&] { return m_inner.remove(id); });
     }

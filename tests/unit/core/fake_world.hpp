@@ -101,6 +101,9 @@ struct Daemon {
         lifecycleForEvents = &lifecycle;
         lifecycle.setKeeping({.suspend = [this](const DomainId& id) { kept.suspendSoon(id); },
                               .forget = [this](const DomainId& id) { return snapshots.forget(id); }});
+        lifecycle.setTakeSnapshot([this](const DomainId& id, std::string_view reason, const core::JobContext& job) {
+            return snapshots.keepHome(id, reason, job);
+        });
         shellsForEvents = &shells;
         launcher.useShells(shells);
         warmImages.whenMade([this] { shells.onImagesChanged(); });
