@@ -11,6 +11,7 @@
 #include "core/services/domain_service.hpp"
 #include "core/services/emulator_monitor.hpp"
 #include "core/services/guest_event_relay.hpp"
+#include "core/services/idle_suspender.hpp"
 #include "core/services/instance_launcher.hpp"
 #include "core/services/kept_disposables.hpp"
 #include "core/services/lifecycle_service.hpp"
@@ -310,13 +311,6 @@ int run(const Settings& settings) noexcept {
                                  .heads = snapshotRepository,
                                  .clock = clock},
                                 table, templates, lifecycle, trash, jobs);
-    const auto collect = [&lineage] {
-        if (auto collected = lineage.collect(); !collected) {
-            log::warning("files of removed snapshots stay for now", {{"ERROR", collected.error().message}});
-        }
-    };
-    domains.whenRemoved(collect);
-    trash.whenRemoved(collect);
     core::SnapshotTaker snapshotTaker({.hypervisor = hypervisor,
                                        .machines = machines,
                                        .memory = memoryCapturer,
@@ -325,6 +319,8 @@ int run(const Settings& settings) noexcept {
                                        .clock = clock},
                                       lineage, templates, monitor);
     core::SnapshotService snapshots(snapshotStore, table, domains, lifecycle, lineage, snapshotTaker, jobs);
+    domains.whenRemoved([&snapshots] { snapshots.collect(); });
+    trash.whenRemoved([&snapshots] { snapshots.collect(); });
     core::KeptDisposables kept(snapshots, cleanUps);
     lifecycle.setKeeping({.suspend = [&kept](const DomainId& id) { kept.suspendSoon(id); },
                           .forget = [&snapshots](const DomainId& id) { return snapshots.forget(id); }});
@@ -359,6 +355,8 @@ int run(const Settings& settings) noexcept {
                                 table, lineage, leases, launcher, lifecycle, monitor, trash);
     reportReconciliation(reconcile(reconciler));
     cleanUps.post([&trash, &cleanUps] { trash.begin(cleanUps); });
+    core::IdleSuspender idleSuspender(table, links, snapshots, [] { return std::chrono::steady_clock::now(); }, {});
+    cleanUps.post([&idleSuspender, &cleanUps] { idleSuspender.begin(cleanUps); });
     core::SpaceGuard spaceGuard(hypervisor, instanceStore, table, cleanUps);
     cleanUps.post([&spaceGuard] { spaceGuard.begin(); });
 

@@ -47,7 +47,8 @@ struct DomainRecord {
     /// A disposable that is suspended, not removed, when what ran in it has ended; see KeptDisposables.
     bool isKept = false;
     std::int64_t deletedAt = 0; ///< seconds since the epoch, from Deleting on; 0: it is not deleted
-    /// What its home was last run with; empty: nothing yet, or it is not known. Not of disposables.
+    /// What its home was last run with; empty: nothing yet, or it is not known. Of disposables only those that are kept
+    /// have it, from the first program on.
     TemplateVersion ranWith;
 
     /// It is deleted and holds its name no longer, also while it is removed for good.

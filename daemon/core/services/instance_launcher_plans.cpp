@@ -164,9 +164,13 @@ Result<InstanceLauncher::Plan> InstanceLauncher::planFor(const DomainEntry& doma
     return planned;
 }
 
+bool InstanceLauncher::hasVersionOf(const SnapshotRecord& node) {
+    return holdsVersion(node) && m_templates.hasVersion(node.templateName, node.templateVersion);
+}
+
 std::optional<TemplateVersion> InstanceLauncher::versionFor(const DomainEntry& domain,
                                                             const std::optional<SnapshotRecord>& node) {
-    if (node && (!node->system.layers.empty() || holdsVersion(*node))) {
+    if (node && (!node->system.layers.empty() || hasVersionOf(*node))) {
         return TemplateVersion{node->templateName, node->templateVersion};
     }
     const auto newest = m_templates.newestVersion(domain.definition.templateName);
@@ -177,7 +181,7 @@ Status InstanceLauncher::useNode(Plan& plan, const SnapshotRecord& node) {
     if (!plan.keptHome) {
         plan.files.homeBase = node.home;
     }
-    if (node.system.layers.empty() && !holdsVersion(node)) {
+    if (node.system.layers.empty() && !hasVersionOf(node)) {
         return {}; // of a domain that was stopped: the system is the template's
     }
     if (node.templateName != plan.files.templateName) {

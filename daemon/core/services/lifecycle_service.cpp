@@ -85,8 +85,15 @@ Result<StartResult> LifecycleService::startHeld(const DomainId& id, bool isCold,
     if (!node && isDisposable) {
         return fail(ErrorCode::NotFound, "the snapshot that it was to begin in is gone");
     }
-    if (entry->head.isAtVersion && (!node || node->templateName != entry->definition.templateName)) {
-        return launch(*entry, std::nullopt, isCold, job); // there is no such version of what it is of by now
+    if (entry->head.isAtVersion &&
+        (!node || node->templateName != entry->definition.templateName || !m_launcher.hasVersionOf(*node))) {
+        auto started = launch(*entry, std::nullopt, isCold, job);
+        if (started) {
+            started->note += std::string(started->note.empty() ? "" : "; ") +
+                             "the version of its template that it was to start with is gone, so it started with the "
+                             "newest";
+        }
+        return started;
     }
     if (node && !entry->head.isSuspended) {
         return launch(*entry, node, true, job); // a disposable has no home of its own above the node's
@@ -484,6 +491,12 @@ void LifecycleService::tryToRemove(const DomainId& id, const std::string& why, b
     done();
 }
 
+void LifecycleService::noteUse(const DomainEntry& entry) {
+    if (entry.record.isKept && entry.record.ranWith.version.empty() && entry.instance) {
+        rememberVersion(entry, {entry.definition.templateName, entry.instance->templateVersion});
+    }
+}
+
 void LifecycleService::endUse(const DomainEntry& entry, const std::string& why) {
     if (!entry.record.isKept) {
         removeDisposable(entry.record.id, why);
@@ -613,6 +626,9 @@ void LifecycleService::onWindowsChanged(const InstanceId& instance, bool areOpen
         return;
     }
     m_table.setHasWindows(entry->record.id, areOpen);
+    if (areOpen && entry->record.isKept) {
+        m_cleanUps.post([this, entry = *entry] { noteUse(entry); });
+    }
     // A program that still runs is waited for: onExecFinished().
     if (!areOpen && m_links.runningExecs(instance) == 0) {
         endUse(*entry, "its last window was closed");

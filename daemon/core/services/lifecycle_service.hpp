@@ -100,6 +100,8 @@ public:
     /// Removes a disposable (instance, record, entry), soon and until it is done; a start that is under way is
     /// cancelled.
     void removeDisposable(const DomainId& id, const std::string& why);
+    /// Something is about to be run in it: from now on a kept disposable is worth keeping.
+    void noteUse(const DomainEntry& entry);
     /// Nothing runs in a disposable any more: it is removed, or suspended if it is to be kept.
     void endUse(const DomainEntry& entry, const std::string& why);
     /// For what could not be ended now (libvirtd away, a full disk): again and again, until it is done.

@@ -293,6 +293,9 @@ public:
     Status remove(const SnapshotId& id) override {
         return m_gate.pass("SnapshotStore::remove", [&] { return m_inner.remove(id); });
     }
+    Status dropMemory(const SnapshotId& id) override {
+        return m_gate.pass("SnapshotStore::dropMemory", [&] { return m_inner.dropMemory(id); });
+    }
     Result<std::vector<core::SnapshotRecord>> all() override {
         return m_gate.pass("SnapshotStore::all", [&] { return m_inner.all(); });
     }
