@@ -13,6 +13,7 @@
 #include "core/services/emulator_monitor.hpp"
 #include "core/services/guest_clocks.hpp"
 #include "core/services/guest_event_relay.hpp"
+#include "core/services/idle_suspender.hpp"
 #include "core/services/instance_launcher.hpp"
 #include "core/services/kept_disposables.hpp"
 #include "core/services/lifecycle_service.hpp"
@@ -330,13 +331,6 @@ int run(const Settings& settings) noexcept {
                                  .heads = snapshotRepository,
                                  .clock = clock},
                                 table, templates, lifecycle, trash, jobs);
-    const auto collect = [&lineage] {
-        if (auto collected = lineage.collect(); !collected) {
-            log::warning("files of removed snapshots stay for now", {{"ERROR", collected.error().message}});
-        }
-    };
-    domains.whenRemoved(collect);
-    trash.whenRemoved(collect);
     core::SnapshotTaker snapshotTaker({.hypervisor = hypervisor,
                                        .machines = machines,
                                        .memory = memoryCapturer,
@@ -347,9 +341,14 @@ int run(const Settings& settings) noexcept {
     core::PauseService pauses(table, {.hypervisor = hypervisor, .links = links, .instances = instanceRepository}, jobs);
     core::ContainService containment(table, pauses, snapshotTaker, lineage, jobs);
     core::SnapshotService snapshots(snapshotStore, table, domains, lifecycle, lineage, snapshotTaker, jobs);
+    domains.whenRemoved([&snapshots] { snapshots.collect(); });
+    trash.whenRemoved([&snapshots] { snapshots.collect(); });
     core::KeptDisposables kept(snapshots, cleanUps);
     lifecycle.setKeeping({.suspend = [&kept](const DomainId& id) { kept.suspendSoon(id); },
                           .forget = [&snapshots](const DomainId& id) { return snapshots.forget(id); }});
+    lifecycle.setTakeSnapshot([&snapshots](const DomainId& id, std::string_view reason, const core::JobContext& job) {
+        return snapshots.keepHome(id, reason, job);
+    });
     core::DisplayService displays(domains, hypervisor, links);
     hypervisor::LibvirtProbe libvirtProbe(libvirt, acceleration, {.uid = trialUid, .gid = imageGroup});
     link::ChannelProbe channelProbe(transport);
@@ -378,6 +377,8 @@ int run(const Settings& settings) noexcept {
                                 table, lineage, leases, launcher, lifecycle, monitor, trash);
     reportReconciliation(reconcile(reconciler));
     cleanUps.post([&trash, &cleanUps] { trash.begin(cleanUps); });
+    core::IdleSuspender idleSuspender(table, links, snapshots, [] { return std::chrono::steady_clock::now(); }, {});
+    cleanUps.post([&idleSuspender, &cleanUps] { idleSuspender.begin(cleanUps); });
     core::SpaceGuard spaceGuard(hypervisor, instanceStore, table, cleanUps);
     spaceGuard.whenResumed([&clocks](const InstanceId& instance) { clocks.setSoon(instance); });
     cleanUps.post([&spaceGuard] { spaceGuard.begin(); });

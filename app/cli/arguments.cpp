@@ -41,10 +41,16 @@ constexpr const char* kSetFooter = R"(Settings:
   tags=TAG,TAG     all its tags; tags= for none
   egress=PROFILE   what it may reach on the network (so far: none)
   audio=out|off    whether it can be heard, from its next start on; it never hears (no microphone yet)
+  snapshot-on-stop=true|false
+                   each stop but a forced one leaves a snapshot of its home, the last 20 of which are kept
+  idle-suspend=TIME
+                   suspended after so long without use, from 1m to 7d (m, h or d), or off. In use it is while a program
+                   runs that was begun with "bulkhead run", or while it has a window open
 
 Examples:
   bulkhead domain set work label=blue size=large
   bulkhead domain set work tags=mail,private
+  bulkhead domain set work snapshot-on-stop=true idle-suspend=30m
 
 All of it is changed, or nothing. The definition's file keeps its comments; "domain show" names it.)";
 
@@ -232,7 +238,8 @@ struct Grammar {
             if (sign == std::string::npos || sign == 0) {
                 throw CLI::ValidationError("'" + word + "' is not KEY=VALUE, as in label=blue");
             }
-            const std::string key = word.substr(0, sign);
+            std::string key = word.substr(0, sign);
+            std::ranges::replace(key, '_', '-'); // as the definition's file writes it
             if (std::ranges::any_of(domainSet.settings, [&](const auto& known) { return known.first == key; })) {
                 throw CLI::ValidationError("'" + key + "' is given twice");
             }

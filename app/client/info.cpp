@@ -94,6 +94,8 @@ DomainInfo domainInfoFrom(const QVariantMap& map) {
     info.nextAudio = text("next-audio");
     info.head = text("head");
     info.isSuspended = map.value(QStringLiteral("suspended")).toBool();
+    info.snapshotOnStop = map.value(QStringLiteral("snapshot-on-stop")).toBool();
+    info.idleSuspend = text("idle-suspend");
     info.isKept = map.value(QStringLiteral("kept")).toBool();
     info.memory = number("memory");
     info.vcpus = static_cast<std::uint32_t>(number("vcpus"));

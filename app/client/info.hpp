@@ -46,6 +46,8 @@ struct DomainInfo {
     QString head;                 ///< the snapshot that it comes from; empty: none
     bool isSuspended = false;     ///< its next start goes on in the memory of its head
     bool isKept = false;          ///< a disposable that is suspended, not removed, when its program has ended
+    bool snapshotOnStop = false;  ///< each stop but a forced one leaves a snapshot of its home
+    QString idleSuspend;          ///< after so long without use it is suspended, such as "30m"; "off": never
     std::uint64_t memory = 0;     ///< bytes
     std::uint32_t vcpus = 0;
     // Only while it runs:

@@ -86,6 +86,17 @@ void Channel::watchWindows(TimePoint now) {
         record.a = static_cast<std::uint32_t>(state);
         m_daemon.send(record);
     }
+    if (const WindowsOpen open = windowsOpen(); open != m_windowsOpen) {
+        m_windowsOpen = open;
+        FromChannel record;
+        record.kind = FromChannelKind::WindowsOpen;
+        record.a = static_cast<std::uint32_t>(open);
+        m_daemon.send(record);
+    }
+}
+
+WindowsOpen Channel::windowsOpen() const {
+    return m_sessions.windows() > 0 ? WindowsOpen::Some : WindowsOpen::None;
 }
 
 /// Only noted: a paused guest is silent too, and what to do about it is for others to decide.
@@ -194,6 +205,7 @@ void Channel::onDaemonConnected() {
     record.a = isReady() ? 1 : 0;
     record.b = static_cast<std::int64_t>(m_execs.size());
     record.value[0] = static_cast<std::uint64_t>(m_windows.state());
+    record.value[1] = static_cast<std::uint64_t>(windowsOpen());
     m_daemon.send(record);
     if (isReady()) {
         sendReady();

@@ -47,6 +47,7 @@ private:
     void turn(TimePoint now);
     void watchGuest(TimePoint now);
     void watchWindows(TimePoint now);
+    [[nodiscard]] WindowsOpen windowsOpen() const;
     [[nodiscard]] TimePoint nextDeadline() const;
     [[nodiscard]] bool isReady() const { return m_control && m_control->isReady(); }
     void openSession(const ToChannel& record);
@@ -65,6 +66,7 @@ private:
     ExecTable m_execs;
     SessionHub m_sessions;
     WindowWatch m_windows;
+    WindowsOpen m_windowsOpen = WindowsOpen::None; ///< as the daemon was told
     std::optional<GuestControl> m_control;
     DaemonLink m_daemon;
     Transport m_transport;

@@ -39,7 +39,7 @@ struct ToChannel {
 
 enum class FromChannelKind : std::uint32_t {
     Hello = 1, ///< first on each connection. a = 1 if the session is ready, b = number of running execs, value[0] =
-               ///< WindowsState
+               ///< WindowsState, value[1] = WindowsOpen
     Ready = 2, ///< the guest has proved the token and said hello. a = protocol version
     ExecAccepted = 3, ///< answer to Exec, exec id in `value[0]`, with SCM_RIGHTS: control, input, output, error (4 fds)
     Refused = 4,      ///< answer to every request: a = RefusedReason, b = the guest's errno with GuestError
@@ -49,6 +49,7 @@ enum class FromChannelKind : std::uint32_t {
                   ///< available
     Done = 7,     ///< answer to those that have no other
     Windows = 10, ///< a = WindowsState, whenever it changes
+    WindowsOpen = 11,  ///< a = WindowsOpen, whenever it changes
     SessionOpened = 9, ///< answer to OpenSession, with SCM_RIGHTS: the client's end (1 descriptor)
     Lost = 8, ///< the guest is gone or broke the protocol; a = LostReason, b = Violation. The process ends after it.
 };
@@ -58,6 +59,13 @@ enum class WindowsState : std::uint32_t {
     None = 0,   ///< nothing: there was none yet, or a program came first
     Open = 1,   ///< they carry it
     Closed = 2, ///< they did, and the last one has closed some time ago
+};
+
+/// Whether the guest shows any, whoever began them.
+enum class WindowsOpen : std::uint32_t {
+    Unknown = 0, ///< what a channel process of before says
+    None = 1,
+    Some = 2,
 };
 
 enum class RefusedReason : std::uint32_t {

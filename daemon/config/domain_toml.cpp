@@ -5,6 +5,7 @@
 #include "config/limits.hpp"
 #include "config/toml_reader.hpp"
 #include "config/toml_text.hpp"
+#include "core/model/definition_change.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -19,8 +20,7 @@ namespace {
 
 /// Keys that the vocabulary of definitions has, but that this version cannot honour: saying "unknown" would make people
 /// look for a typing error.
-constexpr std::string_view kLaterKeys[] = {"default_disposable", "internal", "autostart",
-                                           "idle_suspend",       "limits",   "apps"};
+constexpr std::string_view kLaterKeys[] = {"default_disposable", "internal", "autostart", "limits", "apps"};
 
 void readOwner(TomlTable& table, const DomainFile& file, const UserLookup& users, core::DomainDefinition& definition) {
     if (file.owner) {
@@ -90,6 +90,7 @@ std::vector<std::pair<std::string_view, std::optional<std::string>>> linesOf(con
     for (const std::string& tag : definition.tags) {
         tags = (tags ? *tags + ", " : "[") + tomlQuoted(tag);
     }
+    const auto& idle = definition.idleSuspend;
     return {
         {"kind", definition.kind == core::DomainKind::Standalone ? "\"standalone\"" : "\"app\""},
         {"template", tomlQuoted(definition.templateName)},
@@ -99,7 +100,9 @@ std::vector<std::pair<std::string_view, std::optional<std::string>>> linesOf(con
         {"tags", tags ? std::optional(*tags + "]") : std::nullopt},
         {"home_size", definition.homeSize ? std::optional(tomlQuoted(exactBytes(*definition.homeSize))) : std::nullopt},
         {"audio",
-         definition.audio == core::Audio::Off ? std::nullopt : std::optional(tomlQuoted(nameOf(definition.audio)))}};
+         definition.audio == core::Audio::Off ? std::nullopt : std::optional(tomlQuoted(nameOf(definition.audio)))},
+        {"snapshot_on_stop", definition.snapshotOnStop ? std::optional<std::string>("true") : std::nullopt},
+        {"idle_suspend", idle ? std::optional(tomlQuoted(core::textOf(idle))) : std::nullopt}};
 }
 
 /// Where a place of toml++ (lines and characters, both counted from 1) is in the text; none: nowhere.
@@ -169,6 +172,12 @@ tl::expected<core::DomainDefinition, Problems> parseDomainToml(std::string_view 
     }
     definition.homeSize = table.size("home_size", kLeastDisk, kMostDisk);
     readAudio(table, definition);
+    definition.snapshotOnStop = table.flag("snapshot_on_stop").value_or(false);
+    if (const auto idle = table.text("idle_suspend")) {
+        const auto read = core::parseIdleSuspend(*idle);
+        table.check("idle_suspend", read ? Status() : Status(fail(read.error().in("\"idle_suspend\""))));
+        definition.idleSuspend = read.value_or(std::nullopt);
+    }
     for (const std::string_view key : kLaterKeys) {
         table.refuse(key, "\"" + std::string(key) + "\" is not supported by this version; remove it");
     }
@@ -228,12 +237,16 @@ std::optional<std::string> editDomainToml(std::string_view text, const core::Dom
         }
         const auto begin = place ? offsetOf(text, place->begin) : std::nullopt;
         const auto end = place ? offsetOf(text, place->end) : std::nullopt;
-        // Only these can be said to be nothing; other keys that are to go would take their lines with them.
-        const std::string_view nothing = key == "tags" ? "[]" : key == "audio" ? "\"off\"" : "";
-        if (!begin || !end || *end < *begin || (!value && nothing.empty())) {
+        // Keys that are to go would take their lines with them; some can say that there is nothing.
+        const auto none = key == "tags"               ? std::optional<std::string>("[]")
+                          : key == "audio"            ? std::optional<std::string>("\"off\"")
+                          : key == "snapshot_on_stop" ? std::optional<std::string>("false")
+                          : key == "idle_suspend"     ? std::optional<std::string>("\"off\"")
+                                                      : std::nullopt;
+        if (!begin || !end || *end < *begin || (!value && !none)) {
             return std::nullopt;
         }
-        edits.push_back({*begin, *end, value.value_or(std::string(nothing))});
+        edits.push_back({*begin, *end, value ? *value : *none});
     }
     std::string edited(text);
     std::ranges::sort(edits, std::greater{}, &Edit::begin);

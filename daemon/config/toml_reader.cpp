@@ -172,6 +172,19 @@ std::optional<std::int64_t> TomlTable::integer(std::string_view key, std::int64_
     return value->get();
 }
 
+std::optional<bool> TomlTable::flag(std::string_view key) {
+    const toml::node* const node = find(key);
+    if (node == nullptr) {
+        return std::nullopt;
+    }
+    const auto* const value = node->as_boolean();
+    if (value == nullptr) {
+        addWrongType(key, "true or false, without quotes");
+        return std::nullopt;
+    }
+    return value->get();
+}
+
 std::optional<std::vector<std::string>> TomlTable::textList(std::string_view key, std::size_t most) {
     const toml::node* const node = find(key);
     if (node == nullptr) {

@@ -56,6 +56,7 @@ public:
     /// A text like "2GiB".
     std::optional<Bytes> size(std::string_view key, Bytes least, Bytes most);
     std::optional<std::int64_t> integer(std::string_view key, std::int64_t least, std::int64_t most);
+    std::optional<bool> flag(std::string_view key);
     std::optional<std::vector<std::string>> textList(std::string_view key, std::size_t most);
     /// The tables inside the table `key`, by name.
     std::vector<std::pair<std::string, TomlTable>> tables(std::string_view key);

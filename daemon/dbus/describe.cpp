@@ -25,6 +25,10 @@ Options describeResult(const core::JobResult& result) {
         described.emplace("domain", domainPath(started->domain));
         described.emplace("warm", started->isWarm);
         described.emplace("note", text(started->note));
+    } else if (const auto* stopped = std::get_if<core::StopResult>(&result)) {
+        described.emplace("domain", domainPath(stopped->domain));
+        described.emplace("snapshot", text(stopped->snapshot ? stopped->snapshot->text() : std::string()));
+        described.emplace("note", text(stopped->note));
     } else if (const auto* warm = std::get_if<core::WarmImageResult>(&result)) {
         described.emplace("size", text(warm->size));
         described.emplace("made", warm->made);
@@ -108,7 +112,9 @@ Options describeDomain(const core::DomainEntry& entry, unsigned runningExecs,
                       {"execs", sdbus::Variant(std::uint32_t{runningExecs})},
                       {"head", text(entry.head.node ? entry.head.node->text() : std::string())},
                       {"suspended", sdbus::Variant(entry.head.isSuspended)},
-                      {"kept", sdbus::Variant(entry.record.isKept)}};
+                      {"kept", sdbus::Variant(entry.record.isKept)},
+                      {"snapshot-on-stop", sdbus::Variant(definition.snapshotOnStop)},
+                      {"idle-suspend", text(core::textOf(definition.idleSuspend))}};
     if (definition.homeSize) {
         described.emplace("home-size", std::uint64_t{*definition.homeSize});
     }

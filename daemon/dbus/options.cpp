@@ -136,11 +136,14 @@ Result<core::Settings> settingsFrom(const Options& changes) {
             settings.emplace(key, value.get<std::string>());
         } else if (value.containsValueOfType<std::vector<std::string>>()) {
             settings.emplace(key, value.get<std::vector<std::string>>());
+        } else if (value.containsValueOfType<bool>()) {
+            settings.emplace(key, std::string(value.get<bool>() ? "true" : "false"));
         } else if (value.containsValueOfType<std::uint64_t>()) {
             settings.emplace(key, Bytes{value.get<std::uint64_t>()});
         } else {
             return fail(ErrorCode::InvalidArgument,
-                        escapeUntrusted(key, 64) + ": the value must be a text, a list of texts or a size in bytes");
+                        escapeUntrusted(key, 64) +
+                            ": the value must be a text, a list of texts, true or false, or a size in bytes");
         }
     }
     return settings;

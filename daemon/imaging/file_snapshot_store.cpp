@@ -394,6 +394,16 @@ Status FileSnapshotStore::remove(const SnapshotId& id) {
     return removed;
 }
 
+Status FileSnapshotStore::dropMemory(const SnapshotId& id) {
+    const std::filesystem::path folder = m_layout.snapshot(id);
+    for (const auto& file : {folder / kDeltaPart, folder / kDevicesPart}) {
+        if (auto removed = removeTree(file); !removed) {
+            return removed;
+        }
+    }
+    return {};
+}
+
 Result<std::vector<core::SnapshotRecord>> FileSnapshotStore::all() {
     const auto ids = onDisk();
     if (!ids) {

@@ -48,6 +48,7 @@ public:
     Status update(const core::SnapshotRecord& record) override;
     /// Busy when a home, an instance or another node lies above it.
     Status remove(const SnapshotId& id) override;
+    Status dropMemory(const SnapshotId& id) override;
     Result<std::vector<core::SnapshotRecord>> all() override;
     Result<std::vector<SnapshotId>> onDisk() override { return idsIn<SnapshotId>(m_layout.snapshots()); }
 

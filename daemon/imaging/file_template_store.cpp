@@ -171,6 +171,10 @@ Result<std::vector<core::InstalledTemplate>> FileTemplateStore::installed() {
     return found;
 }
 
+bool FileTemplateStore::has(const std::string& name, const std::string& version) {
+    return core::checkSimpleName("template", name) && m_layout.templateVersion(name, version) && load(name, version);
+}
+
 Result<core::InstalledTemplate> FileTemplateStore::find(const std::string& name) {
     if (auto named = core::checkSimpleName("template", name); !named) {
         return fail(named.error());

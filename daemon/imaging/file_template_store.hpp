@@ -21,6 +21,7 @@ public:
 
     Result<std::vector<core::InstalledTemplate>> installed() override;
     Result<core::InstalledTemplate> find(const std::string& name) override;
+    bool has(const std::string& name, const std::string& version) override;
     /// The build's files must be regular files with one name that belong to the owner of the build's folder: its user
     /// is not trusted to have left anything else there.
     Result<core::InstalledTemplate> install(const core::TemplateDefinition& definition,

@@ -161,6 +161,11 @@ void ChannelConnection::askToClose() {
     [[maybe_unused]] const auto sent = send({.kind = ToChannelKind::Close}, {});
 }
 
+core::GuestUse ChannelConnection::use() const {
+    const std::lock_guard lock(m_mutex);
+    return {.isInUse = m_execs > 0 || m_isShowing || m_lost.has_value(), .count = m_uses};
+}
+
 unsigned ChannelConnection::runningExecs() const {
     const std::lock_guard lock(m_mutex);
     return m_execs;
@@ -229,6 +234,7 @@ bool ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> 
         m_isReady = m_isReady || record.a == 1;
         m_execs = static_cast<unsigned>(record.b);
         m_hasWindows = record.value[0] == static_cast<std::uint64_t>(WindowsState::Open);
+        m_isShowing = record.value[1] != static_cast<std::uint64_t>(channel::WindowsOpen::None);
         break;
     }
     case FromChannelKind::Ready: {
@@ -241,6 +247,7 @@ bool ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> 
         {
             const std::lock_guard lock(m_mutex);
             m_execs = remaining;
+            ++m_uses;
         }
         m_events.execFinished(record.value[0], remaining);
         break;
@@ -252,6 +259,12 @@ bool ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> 
             m_hasWindows = areOpen;
         }
         m_events.windowsChanged(areOpen);
+        break;
+    }
+    case FromChannelKind::WindowsOpen: {
+        const std::lock_guard lock(m_mutex);
+        m_isShowing = record.a != static_cast<std::uint32_t>(channel::WindowsOpen::None);
+        ++m_uses;
         break;
     }
     case FromChannelKind::Lost:
@@ -267,6 +280,9 @@ bool ChannelConnection::handle(const FromChannel& record, std::vector<UniqueFd> 
         if (const auto waiting = m_pending.find(record.request); waiting != m_pending.end()) {
             if (record.kind == FromChannelKind::ExecAccepted) {
                 ++m_execs;
+            }
+            if (record.kind == FromChannelKind::ExecAccepted || record.kind == FromChannelKind::SessionOpened) {
+                ++m_uses;
             }
             waiting->second = Answer{record, std::move(descriptors)};
         }

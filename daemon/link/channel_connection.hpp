@@ -63,6 +63,7 @@ public:
     /// Asks the process to end; does not wait.
     void askToClose();
     [[nodiscard]] unsigned runningExecs() const;
+    [[nodiscard]] core::GuestUse use() const;
 
 private:
     void onReadable();
@@ -82,6 +83,8 @@ private:
     bool m_isReady = false;
     unsigned m_execs = 0;
     bool m_hasWindows = false;
+    bool m_isShowing = true; ///< some window is open, or it is not known
+    std::uint64_t m_uses = 0;
     std::optional<core::LinkLoss> m_lost;
 };
 

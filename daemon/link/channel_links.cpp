@@ -442,6 +442,11 @@ void ChannelLinks::endProcess(const InstanceId& instance) {
     std::filesystem::remove(socketPath(instance), ignored);
 }
 
+core::GuestUse ChannelLinks::useOf(const InstanceId& instance) {
+    const auto connection = find(instance);
+    return connection ? (*connection)->use() : core::GuestUse();
+}
+
 unsigned ChannelLinks::runningExecs(const InstanceId& instance) {
     const auto connection = find(instance);
     return connection ? (*connection)->runningExecs() : 0;

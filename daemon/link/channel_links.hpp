@@ -23,7 +23,10 @@ namespace bulkhead::link {
 /// GuestLinks over bulkhead-channel processes. A channel process outlives the daemon: its control socket lies at
 /// RUNTIME/channels/INSTANCE.sock, and a later daemon connects there again. Beside it lies what the link was opened
 /// with (LinkRecords), so that a lost one can be made anew.
-class ChannelLinks final : public core::GuestLinks, public core::GuestSessions, public core::GuestClock {
+class ChannelLinks final : public core::GuestLinks,
+                           public core::GuestSessions,
+                           public core::GuestClock,
+                           public core::GuestUses {
 public:
     struct Places {
         std::filesystem::path program; ///< bulkhead-channel
@@ -46,6 +49,7 @@ public:
     Status thaw(const InstanceId& instance) override;
     void close(const InstanceId& instance) override;
     unsigned runningExecs(const InstanceId& instance) override;
+    core::GuestUse useOf(const InstanceId& instance) override;
 
     Result<UniqueFd> openSession(const InstanceId& instance) override;
 

@@ -36,6 +36,7 @@ Result<core::DomainRecord> domainFrom(const Row& row) {
     record.size = row.text(8);
     record.isKept = row.integer(9) != 0;
     record.deletedAt = row.integer(10);
+    record.ranWith = {row.text(12), row.text(13)};
     return record;
 }
 
@@ -55,10 +56,11 @@ Status SqliteDomainRepository::insert(const core::DomainRecord& record) {
         const auto [name, deletedName] = storedNames(record);
         const auto changed = connection.change(
             "INSERT INTO domains (id, owner, name, kind, phase, created_at, last_failure, template, size, kept, "
-            "deleted_at, deleted_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "deleted_at, deleted_name, ran_template, ran_version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             {record.id.text(), std::int64_t{record.owner}, name, std::string(storedWord(record.kind)),
              std::string(storedWord(record.phase)), record.createdAt, record.lastFailure, record.templateName,
-             record.size, std::int64_t{record.isKept}, record.deletedAt, deletedName});
+             record.size, std::int64_t{record.isKept}, record.deletedAt, deletedName, record.ranWith.name,
+             record.ranWith.version});
         return changed ? Status() : Status(fail(changed.error()));
     });
     if (!done && done.error().code == ErrorCode::AlreadyExists) {
@@ -103,6 +105,17 @@ Status SqliteDomainRepository::setLastFailure(const DomainId& id, const std::str
     return changeOne(id, "UPDATE domains SET last_failure = ? WHERE id = ?", reason);
 }
 
+Status SqliteDomainRepository::setRanWith(const DomainId& id, const core::TemplateVersion& version) {
+    return m_database.write([&](Connection& connection) -> Status {
+        const auto changed = connection.change("UPDATE domains SET ran_template = ?, ran_version = ? WHERE id = ?",
+                                               {version.name, version.version, id.text()});
+        if (!changed) {
+            return fail(changed.error());
+        }
+        return *changed > 0 ? Status() : Status(fail(ErrorCode::NotFound, "the database has no domain " + id.text()));
+    });
+}
+
 Status SqliteDomainRepository::remove(const DomainId& id) {
     return m_database.write([&](Connection& connection) -> Status {
         const auto changed = connection.change("DELETE FROM domains WHERE id = ?", {id.text()});
@@ -113,16 +126,17 @@ Status SqliteDomainRepository::remove(const DomainId& id) {
 Result<std::vector<core::DomainRecord>> SqliteDomainRepository::all() {
     std::vector<core::DomainRecord> records;
     const Status done = m_database.read([&](Connection& connection) -> Status {
-        return connection.query("SELECT id, owner, name, kind, phase, created_at, last_failure, template, size, "
-                                "kept, deleted_at, deleted_name FROM domains ORDER BY created_at, id",
-                                {}, [&](const Row& row) -> Status {
-                                    auto record = domainFrom(row);
-                                    if (!record) {
-                                        return fail(record.error());
-                                    }
-                                    records.push_back(std::move(*record));
-                                    return {};
-                                });
+        return connection.query(
+            "SELECT id, owner, name, kind, phase, created_at, last_failure, template, size, "
+            "kept, deleted_at, deleted_name, ran_template, ran_version FROM domains ORDER BY created_at, id",
+            {}, [&](const Row& row) -> Status {
+                auto record = domainFrom(row);
+                if (!record) {
+                    return fail(record.error());
+                }
+                records.push_back(std::move(*record));
+                return {};
+            });
     });
     if (!done) {
         return fail(done.error());

@@ -17,6 +17,7 @@ public:
     Status setPhase(const DomainId& id, core::DomainRecord::Phase phase) override;
     Status setLastFailure(const DomainId& id, const std::string& reason) override;
     /// WrongState while an instance record names the domain; success when there is no such record.
+    Status setRanWith(const DomainId& id, const core::TemplateVersion& version) override;
     Status remove(const DomainId& id) override;
     /// In the order in which they were made.
     Result<std::vector<core::DomainRecord>> all() override;

@@ -177,9 +177,11 @@ Result<std::vector<core::SnapshotRecord>> SqliteSnapshotRepository::all() {
 Status SqliteSnapshotRepository::setHead(const DomainId& domain, const core::DomainHead& head) {
     return m_database.write([&](Connection& connection) -> Status {
         const auto changed = connection.change(
-            "INSERT INTO heads (domain, node, suspended) VALUES (?, ?, ?) "
-            "ON CONFLICT (domain) DO UPDATE SET node = excluded.node, suspended = excluded.suspended",
-            {domain.text(), head.node ? head.node->text() : std::string(), std::int64_t{head.isSuspended ? 1 : 0}});
+            "INSERT INTO heads (domain, node, suspended, at_version) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (domain) DO UPDATE SET node = excluded.node, suspended = excluded.suspended, "
+            "at_version = excluded.at_version",
+            {domain.text(), head.node ? head.node->text() : std::string(), std::int64_t{head.isSuspended ? 1 : 0},
+             std::int64_t{head.isAtVersion ? 1 : 0}});
         return changed ? Status()
                        : Status(fail(changed.error().in("cannot record where domain " + domain.text() + " stands")));
     });
@@ -188,23 +190,25 @@ Status SqliteSnapshotRepository::setHead(const DomainId& domain, const core::Dom
 Result<std::map<DomainId, core::DomainHead>> SqliteSnapshotRepository::heads() {
     std::map<DomainId, core::DomainHead> heads;
     const Status done = m_database.read([&](Connection& connection) -> Status {
-        return connection.query("SELECT domain, node, suspended FROM heads", {}, [&](const Row& row) -> Status {
-            const auto domain = domainIdFromStored(row.text(0));
-            if (!domain) {
-                return fail(domain.error());
-            }
-            core::DomainHead head;
-            if (!row.text(1).empty()) {
-                const auto node = snapshotIdFromStored(row.text(1));
-                if (!node) {
-                    return fail(node.error());
-                }
-                head.node = *node;
-            }
-            head.isSuspended = row.integer(2) != 0;
-            heads.emplace(*domain, head);
-            return {};
-        });
+        return connection.query("SELECT domain, node, suspended, at_version FROM heads", {},
+                                [&](const Row& row) -> Status {
+                                    const auto domain = domainIdFromStored(row.text(0));
+                                    if (!domain) {
+                                        return fail(domain.error());
+                                    }
+                                    core::DomainHead head;
+                                    if (!row.text(1).empty()) {
+                                        const auto node = snapshotIdFromStored(row.text(1));
+                                        if (!node) {
+                                            return fail(node.error());
+                                        }
+                                        head.node = *node;
+                                    }
+                                    head.isSuspended = row.integer(2) != 0;
+                                    head.isAtVersion = row.integer(3) != 0;
+                                    heads.emplace(*domain, head);
+                                    return {};
+                                });
     });
     if (!done) {
         return fail(done.error());

@@ -6,6 +6,8 @@
 #include <QFile>
 #include <QSet>
 
+#include <algorithm>
+
 #include <fcntl.h>
 
 using namespace bulkhead::e2e;
@@ -224,8 +226,18 @@ private slots:
     }
 
     void stoppedDomain() {
+        const auto leftByStops = [] {
+            const auto rows = jsonRows({"snapshot", "ls", "one"});
+            return std::count_if(rows.begin(), rows.end(), [](const QJsonValue& row) {
+                return row.toObject().value("reason") == QJsonValue("on-stop");
+            });
+        };
+        COMPARE_STATUS(cli({"domain", "set", "one", "snapshot-on-stop=true"}), 0);
         COMPARE_STATUS(cli({"run", "--domain", "one", "--", "sh", "-c", "echo stopped > ~/file"}), 0);
+        QCOMPARE(int(leftByStops()), 0);
         COMPARE_STATUS(cli({"domain", "stop", "one"}), 0);
+        QCOMPARE(int(leftByStops()), 1);
+        COMPARE_STATUS(cli({"domain", "set", "one", "snapshot-on-stop=false"}), 0);
         const auto node = snapshotOf("one");
         QVERIFY(!node.isEmpty());
         COMPARE_STATUS(cli({"run", "--domain", "one", "--", "sh", "-c", "echo thrown away > ~/file"}), 0);

@@ -113,6 +113,10 @@ std::string domainText(const client::DomainInfo& domain) {
         {"Sound", text(domain.audio) +
                       (domain.nextAudio.isEmpty() ? "" : ", " + text(domain.nextAudio) + " from the next start on")},
         {"Tags", text(domain.tags.join(QStringLiteral(", ")))},
+        {"At its stop", domain.snapshotOnStop ? "a snapshot of its home is taken" : ""},
+        {"When unused", domain.idleSuspend.isEmpty() || domain.idleSuspend == QLatin1String("off")
+                            ? ""
+                            : "suspended after " + text(domain.idleSuspend)},
         {"Started", timeOr(domain.startedAt)},
         {"Programs", running ? std::to_string(domain.programs) : ""},
         {"Acceleration", text(domain.acceleration)},

@@ -71,6 +71,9 @@ Json jsonOf(const client::DomainInfo& domain) {
     json["head"] = optionalText(domain.head);
     json["suspended"] = domain.isSuspended;
     json["kept"] = domain.isKept;
+    json["snapshot_on_stop"] = domain.snapshotOnStop;
+    const bool isNeverSuspended = domain.idleSuspend.isEmpty() || domain.idleSuspend == QLatin1String("off");
+    json["idle_suspend"] = isNeverSuspended ? Json() : Json(text(domain.idleSuspend));
     return json;
 }
 

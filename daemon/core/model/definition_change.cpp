@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace bulkhead::core {
 namespace {
@@ -16,7 +17,10 @@ constexpr std::size_t kMostTags = 32;
 /// In the order in which a picker shows them; how each looks is the business of app/client.
 constexpr std::array<std::string_view, 8> kLabels{"red",  "orange", "yellow", "green",
                                                   "gray", "blue",   "purple", "black"};
-constexpr std::array<std::string_view, 6> kKeys{"size", "label", "egress", "home-size", "tags", "audio"};
+constexpr std::array<std::string_view, 8> kKeys{"size", "label", "egress",           "home-size",
+                                                "tags", "audio", "snapshot-on-stop", "idle-suspend"};
+constexpr std::chrono::minutes kShortestIdle{1};
+constexpr std::chrono::minutes kLongestIdle = std::chrono::hours(7 * 24);
 
 std::string inQuotes(std::string_view text) {
     return "\"" + escapeUntrusted(text, 40) + "\"";
@@ -46,6 +50,14 @@ Result<Bytes> bytesIn(const SettingValue& value) {
         return *bytes;
     }
     return textIn(value).and_then([](const std::string& text) { return parseBytes(text); });
+}
+
+Result<bool> flagIn(const SettingValue& value) {
+    const auto text = textIn(value);
+    if (text && (*text == "true" || *text == "false")) {
+        return *text == "true";
+    }
+    return wrong(text ? inQuotes(*text) + " is not possible; it is true or false" : "it must be true or false");
 }
 
 /// As text they stand between commas; spaces around them do not count.
@@ -100,6 +112,13 @@ Status readOne(const std::string& key, const SettingValue& value, DefinitionChan
             return change.audio ? Status() : wrong(inQuotes(text) + " is not possible; there are: off, out");
         });
     }
+    const auto anything = [](const auto&) { return Status(); };
+    if (key == "snapshot-on-stop") {
+        return take(change.snapshotOnStop, flagIn(value), anything);
+    }
+    if (key == "idle-suspend") {
+        return take(change.idleSuspend, textIn(value).and_then(parseIdleSuspend), anything);
+    }
     return take(change.tags, tagsIn(value), checkTags);
 }
 
@@ -148,6 +167,31 @@ Status checkTags(const std::vector<std::string>& tags) {
     return {};
 }
 
+Result<IdleSuspend> parseIdleSuspend(std::string_view text) {
+    if (text == "off") {
+        return IdleSuspend();
+    }
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+    const std::int64_t factor = unit == "m" ? 1 : unit == "h" ? 60 : unit == "d" ? 24 * 60 : 0;
+    if (error != std::errc{} || factor == 0 || number < kShortestIdle.count() ||
+        number > kLongestIdle.count() / factor) {
+        return wrong(inQuotes(text) + " is not possible; it is a time such as 30m, 2h or 1d, from 1m to 7d, or off");
+    }
+    return IdleSuspend(std::chrono::minutes(number * factor));
+}
+
+std::string textOf(const IdleSuspend& idle) {
+    if (!idle) {
+        return "off";
+    }
+    const auto minutes = idle->count();
+    return minutes % (24 * 60) == 0 ? std::to_string(minutes / (24 * 60)) + "d"
+           : minutes % 60 == 0      ? std::to_string(minutes / 60) + "h"
+                                    : std::to_string(minutes) + "m";
+}
+
 Status checkSize(const TemplateDefinition& definition, std::string_view size) {
     if (definition.sizes.contains(std::string(size))) {
         return {};
@@ -186,6 +230,8 @@ DomainDefinition changedBy(DomainDefinition definition, const DefinitionChange& 
     if (change.homeSize) {
         definition.homeSize = change.homeSize;
     }
+    definition.snapshotOnStop = change.snapshotOnStop.value_or(definition.snapshotOnStop);
+    definition.idleSuspend = change.idleSuspend.value_or(definition.idleSuspend);
     return definition;
 }
 

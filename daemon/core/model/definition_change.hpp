@@ -6,6 +6,7 @@
 #include "core/model/domain.hpp"
 #include "core/model/template.hpp"
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <span>
@@ -19,8 +20,11 @@ namespace bulkhead::core {
 
 /// A value as the caller gave it: in its own type, or as text, as a command line has it.
 using SettingValue = std::variant<std::string, std::vector<std::string>, Bytes>;
-/// By key: size, label, egress, home-size, tags, audio.
+/// By key: size, label, egress, home-size, tags, audio, snapshot-on-stop, idle-suspend.
 using Settings = std::map<std::string, SettingValue>;
+
+/// See DomainDefinition::idleSuspend.
+using IdleSuspend = std::optional<std::chrono::minutes>;
 
 /// The settings that were given, read and checked as far as that goes without the template.
 struct DefinitionChange {
@@ -30,6 +34,8 @@ struct DefinitionChange {
     std::optional<Bytes> homeSize;
     std::optional<Audio> audio;
     std::optional<std::vector<std::string>> tags; ///< all of them; empty: none
+    std::optional<bool> snapshotOnStop;
+    std::optional<IdleSuspend> idleSuspend;
 };
 
 /// InvalidArgument for an unknown key, a value of the wrong form, or no settings at all. Its message begins with the
@@ -46,6 +52,10 @@ Status checkLabel(std::string_view label);
 Status checkEgress(std::string_view profile);
 Status checkHomeSize(Bytes size);
 Status checkTags(const std::vector<std::string>& tags);
+/// "30m", "2h", "1d", from one minute to seven days; or "off".
+Result<IdleSuspend> parseIdleSuspend(std::string_view text);
+/// As parseIdleSuspend() reads it, in the largest unit that it is a whole number of.
+std::string textOf(const IdleSuspend& idle);
 Status checkSize(const TemplateDefinition& definition, std::string_view size);
 
 } // namespace bulkhead::core

@@ -6,6 +6,7 @@
 #include "base/result.hpp"
 #include "core/model/audio.hpp"
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,6 +44,10 @@ struct DomainDefinition {
     std::vector<std::string> tags;
     std::optional<Bytes> homeSize; ///< none: the template's default
     Audio audio = Audio::Off;
+    /// Each stop but a forced one leaves a snapshot of the home (kReasonOnStop).
+    bool snapshotOnStop = false;
+    /// After so long without use it is suspended (see IdleSuspender); none: never. Whole minutes.
+    std::optional<std::chrono::minutes> idleSuspend;
     /// The definition belongs to the admin (/etc/bulkhead/domains.d): read-only for the owner.
     bool isManaged = false;
     std::string file; ///< where it was read from; empty for disposables

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/lineage.hpp"
 
+#include "core/model/domain.hpp"
+
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -112,6 +115,19 @@ std::vector<SnapshotId> nodesOfGone(const Lineage& lineage, const DomainId& disp
     return gone;
 }
 
+std::vector<DomainId> goneDisposables(const Lineage& lineage, const std::vector<DomainId>& known) {
+    std::vector<DomainId> gone;
+    for (const SnapshotRecord& record : lineage) {
+        const bool isLeft =
+            isPresent(record) && record.reason == kReasonSuspend && record.domainName == disposableName(record.domain);
+        if (isLeft && std::find(known.begin(), known.end(), record.domain) == known.end() &&
+            std::find(gone.begin(), gone.end(), record.domain) == gone.end()) {
+            gone.push_back(record.domain);
+        }
+    }
+    return gone;
+}
+
 std::vector<std::filesystem::path> filesNeeded(const Lineage& lineage) {
     std::vector<std::filesystem::path> files;
     for (const SnapshotRecord& record : lineage) {
@@ -192,25 +208,27 @@ std::vector<SnapshotId> overRetention(const Lineage& lineage, const DomainId& do
                                       const std::vector<SnapshotId>& keep) {
     // Only those that may go count: what is pinned or has something below it must not cost another its place.
     std::vector<const SnapshotRecord*> automatic;
+    std::map<std::string_view, std::size_t> counts;
     Bytes bytes = 0;
     for (const SnapshotRecord& record : lineage) {
+        const bool isPassing = record.reason == kReasonSuspend || record.reason == kReasonOnStop;
         if (isPresent(record) && record.domain == domain && isAutomatic(record) && !record.isPinned &&
-            !contains(keep, record.id) && !hasPresentChild(lineage, record.id)) {
+            record.label.empty() && !contains(keep, record.id) && (isPassing || !hasPresentChild(lineage, record.id))) {
             automatic.push_back(&record);
+            ++counts[record.reason];
             bytes += record.sizeOnDisk;
         }
     }
     std::stable_sort(automatic.begin(), automatic.end(), [](const SnapshotRecord* one, const SnapshotRecord* other) {
         return one->createdAt < other->createdAt;
     });
-    std::size_t count = automatic.size();
     std::vector<SnapshotId> over;
     for (const SnapshotRecord* const record : automatic) {
-        if (count <= rule.mostAutomatic && bytes <= rule.mostAutomaticBytes) {
-            break;
+        if (counts[record->reason] <= rule.mostAutomatic && bytes <= rule.mostAutomaticBytes) {
+            continue;
         }
         over.push_back(record->id);
-        --count;
+        --counts[record->reason];
         bytes -= record->sizeOnDisk;
     }
     return over;

@@ -31,6 +31,10 @@ Result<std::vector<SnapshotId>> nodesToRemove(const Lineage& lineage, const Snap
 std::vector<SnapshotId> nodesOfGone(const Lineage& lineage, const DomainId& disposable,
                                     const std::vector<SnapshotId>& keep);
 
+/// Disposables that are gone (`known`: those that are not), but left nodes that they were suspended in, because others
+/// came from these.
+std::vector<DomainId> goneDisposables(const Lineage& lineage, const std::vector<DomainId>& known);
+
 /// Removed nodes of which no file is in use any more: no present node and nothing of `inUse` lies in their folders.
 /// `folderOf`: where a node's own files are.
 std::vector<SnapshotId> nodesToErase(const Lineage& lineage, const std::vector<std::filesystem::path>& inUse,
@@ -50,13 +54,14 @@ std::optional<SnapshotId> headAfter(const Lineage& lineage, const std::optional<
                                     const std::vector<SnapshotId>& removed);
 
 struct RetentionRule {
-    std::size_t mostAutomatic = 20;       ///< per domain, of those that nobody asked for
+    std::size_t mostAutomatic = 20;       ///< per domain and reason, of those that nobody asked for
     Bytes mostAutomaticBytes = 20 * kGiB; ///< per domain
 };
 /// Reasons that the product gives by itself; all else is the user's and stays.
 bool isAutomatic(const SnapshotRecord& record);
-/// Automatic nodes of the domain that are too many, the oldest first: never pinned ones, never one with children, never
-/// `keep` (heads, and what somebody was just told of). Those do not count either.
+/// Automatic nodes of the domain that are too many, the oldest first: never pinned or named ones, never `keep` (heads,
+/// and what somebody was just told of). Those do not count either. One with children only if it is of a stop or a
+/// suspension, which the next one makes old: all that came from it keeps its data.
 std::vector<SnapshotId> overRetention(const Lineage& lineage, const DomainId& domain, const RetentionRule& rule,
                                       const std::vector<SnapshotId>& keep);
 

@@ -17,6 +17,10 @@ std::string_view nameOf(SnapshotKind kind) {
     return "unknown";
 }
 
+bool holdsVersion(const SnapshotRecord& record) {
+    return record.system.layers.empty() && record.reason == kReasonBeforeUpgrade && !record.templateVersion.empty();
+}
+
 std::string shortId(const SnapshotId& id) {
     constexpr std::size_t kDigits = 8;
     return id.text().substr(0, kDigits);

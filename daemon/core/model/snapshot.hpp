@@ -88,6 +88,9 @@ struct DomainHead {
     /// The next start goes on in this node's memory: its disks have not been written to since. Set by suspend, revert
     /// and fork.
     bool isSuspended = false;
+    /// The next start uses the version of the template that this node holds (see holdsVersion()), not the newest. Set
+    /// by revert and fork.
+    bool isAtVersion = false;
     bool operator==(const DomainHead&) const = default;
 };
 
@@ -104,6 +107,10 @@ inline constexpr std::string_view kReasonEvidence = "evidence";
 
 /// What SnapshotRecord::suspect begins with when only the memory cannot be trusted.
 inline constexpr std::string_view kSuspectMemory = "memory: ";
+
+/// The node has no system disk of its own, and stands for its version of the template all the same: the home belongs to
+/// what that version's programs had made of it.
+bool holdsVersion(const SnapshotRecord& record);
 
 /// What people are shown of an id, and may type.
 std::string shortId(const SnapshotId& id);

@@ -100,4 +100,19 @@ public:
     virtual unsigned runningExecs(const InstanceId& instance) = 0;
 };
 
+/// Whether a guest is used, as far as that is known without asking it.
+struct GuestUse {
+    /// A program that was begun through us runs, or a window is open; also when nothing is known.
+    bool isInUse = true;
+    /// Of all uses since the link is there: programs that began or ended, windows that came or went, clients.
+    std::uint64_t count = 0;
+};
+
+/// Thread-safe, and returns at once.
+class GuestUses {
+public:
+    virtual ~GuestUses() = default;
+    virtual GuestUse useOf(const InstanceId& instance) = 0;
+};
+
 } // namespace bulkhead::core

@@ -24,6 +24,8 @@ public:
     virtual Result<std::vector<InstalledTemplate>> installed() = 0;
     /// NotFound names the template and how to build it.
     virtual Result<InstalledTemplate> find(const std::string& name) = 0;
+    /// True: that version is there and whole.
+    virtual bool has(const std::string& name, const std::string& version) = 0;
     /// Copies the built files in, hashes them, writes the manifest, renames into place: either the whole version is
     /// there afterwards or nothing of it. From now on it is the newest, whatever the clock says. Older versions go, but
     /// for the one before (a start that is being prepared may have chosen it) and those that `versionsInUse` names: it

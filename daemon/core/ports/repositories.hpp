@@ -17,6 +17,13 @@
 
 namespace bulkhead::core {
 
+/// A version of a template.
+struct TemplateVersion {
+    std::string name;
+    std::string version;
+    bool operator==(const TemplateVersion&) const = default;
+};
+
 /// What the database holds of a domain; what the user wants of it stands in its TOML file (DefinitionStore).
 struct DomainRecord {
     enum class Phase {
@@ -40,6 +47,9 @@ struct DomainRecord {
     /// A disposable that is suspended, not removed, when what ran in it has ended; see KeptDisposables.
     bool isKept = false;
     std::int64_t deletedAt = 0; ///< seconds since the epoch, from Deleting on; 0: it is not deleted
+    /// What its home was last run with; empty: nothing yet, or it is not known. Of disposables only those that are kept
+    /// have it, from the first program on.
+    TemplateVersion ranWith;
 
     /// It is deleted and holds its name no longer, also while it is removed for good.
     [[nodiscard]] bool isInTrash() const {
@@ -58,6 +68,7 @@ public:
     virtual Status update(const DomainRecord& record) = 0;
     virtual Status setPhase(const DomainId& id, DomainRecord::Phase phase) = 0;
     virtual Status setLastFailure(const DomainId& id, const std::string& reason) = 0;
+    virtual Status setRanWith(const DomainId& id, const TemplateVersion& version) = 0;
     virtual Status remove(const DomainId& id) = 0;
     virtual Result<std::vector<DomainRecord>> all() = 0;
 };

@@ -67,6 +67,9 @@ public:
     /// Removes the node's folder. Success when it is not there. The caller has made sure that nothing lies above it.
     /// Before publish(), after begin(): the folder and the new layers that no domain uses.
     virtual Status remove(const SnapshotId& id) = 0;
+    /// Removes the memory and devices of a node that was removed, but whose layers others lie above. Success when there
+    /// are none.
+    virtual Status dropMemory(const SnapshotId& id) = 0;
     /// All that have a manifest, for when the database was lost; damaged ones are left out and logged.
     virtual Result<std::vector<SnapshotRecord>> all() = 0;
     /// All folders, also unfinished ones, for the reconciler.

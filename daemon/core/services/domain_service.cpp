@@ -102,7 +102,7 @@ Result<DomainId> DomainService::createFork(const Caller& caller, const std::stri
     wanted.kind = DomainKind::App;
     wanted.isManaged = false;
     wanted.file.clear();
-    const DomainHead head{node.id, keepsMemory && node.memory.has_value()};
+    const DomainHead head{node.id, keepsMemory && node.memory.has_value(), holdsVersion(node)};
     return add(caller, std::move(wanted), head, [&](const DomainRecord& record) {
         return m_ports.snapshots.resetHome(record.id, record.owner, record.name, node.home);
     });
@@ -404,10 +404,19 @@ Result<ExecStreams> DomainService::exec(const Caller& caller, const DomainId& id
     if (auto checked = checkExecRequest(request); !checked) {
         return fail(checked.error());
     }
-    const auto entry = findRunning(caller, id);
+    auto entry = findRunning(caller, id);
     if (!entry) {
         return fail(entry.error());
     }
+    const auto beginning = m_table.beginProgram(id);
+    if (!beginning) {
+        return fail(beginning.error());
+    }
+    entry = findRunning(caller, id); // it may have been suspended in between
+    if (!entry) {
+        return fail(entry.error());
+    }
+    m_lifecycle.noteUse(*entry);
     auto streams = m_ports.links.exec(entry->instance->id, request);
     if (streams) {
         m_table.setWaitingClient(id, {});

@@ -185,6 +185,13 @@ void DomainTable::setHead(const DomainId& id, const DomainHead& head) {
     }
 }
 
+void DomainTable::setRanWith(const DomainId& id, const TemplateVersion& version) {
+    const std::lock_guard lock(m_mutex);
+    if (const auto found = m_entries.find(id); found != m_entries.end()) {
+        found->second.record.ranWith = version;
+    }
+}
+
 void DomainTable::setInstance(const DomainId& id, std::optional<InstanceRecord> instance) {
     const std::lock_guard lock(m_mutex);
     if (const auto found = m_entries.find(id); found != m_entries.end()) {
@@ -224,6 +231,43 @@ void DomainTable::setWaitingClient(const DomainId& id, const std::string& busNam
     if (const auto found = m_entries.find(id); found != m_entries.end()) {
         found->second.waitingClient = busName;
     }
+}
+
+DomainTable::Beginning::~Beginning() {
+    if (m_table == nullptr) {
+        return;
+    }
+    const std::lock_guard lock(m_table->m_mutex);
+    if (--m_table->m_beginnings[m_id] == 0) {
+        m_table->m_beginnings.erase(m_id);
+    }
+}
+
+DomainTable::Closed::~Closed() {
+    if (m_table == nullptr) {
+        return;
+    }
+    const std::lock_guard lock(m_table->m_mutex);
+    m_table->m_closed.erase(m_id);
+}
+
+Result<DomainTable::Beginning> DomainTable::beginProgram(const DomainId& id) {
+    const std::lock_guard lock(m_mutex);
+    if (m_closed.contains(id)) {
+        const auto entry = m_entries.find(id);
+        return fail(ErrorCode::Busy, "domain \"" + (entry == m_entries.end() ? "" : entry->second.record.name) +
+                                         "\" is being suspended, since nothing ran in it; start it again in a moment");
+    }
+    ++m_beginnings[id];
+    return Beginning(this, id);
+}
+
+std::optional<DomainTable::Closed> DomainTable::closeToPrograms(const DomainId& id) {
+    const std::lock_guard lock(m_mutex);
+    if (m_beginnings.contains(id) || !m_closed.insert(id).second) {
+        return std::nullopt;
+    }
+    return Closed(this, id);
 }
 
 Result<DomainTable::Operation> DomainTable::beginOperation(const DomainId& id, const std::string& what,

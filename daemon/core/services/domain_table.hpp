@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,6 +84,7 @@ public:
     void restore(const DomainId& id, DomainState state, const std::string& reason);
     void setInstance(const DomainId& id, std::optional<InstanceRecord> instance);
     void setHead(const DomainId& id, const DomainHead& head);
+    void setRanWith(const DomainId& id, const TemplateVersion& version);
     /// Tells that domains have changed.
     void setDefinition(const DomainId& id, DomainDefinition definition);
     /// From now on it can only be removed, or deleted.
@@ -114,6 +116,53 @@ public:
     Result<Operation> beginOperation(const DomainId& id, const std::string& what,
                                      std::chrono::milliseconds patience = std::chrono::milliseconds(0));
 
+    /// Until it goes, the domain is being asked to begin a program.
+    class Beginning {
+    public:
+        Beginning(Beginning&& other) noexcept
+            : m_table(std::exchange(other.m_table, nullptr))
+            , m_id(other.m_id) {}
+        Beginning& operator=(Beginning&&) = delete;
+        Beginning(const Beginning&) = delete;
+        Beginning& operator=(const Beginning&) = delete;
+        ~Beginning();
+
+    private:
+        friend class DomainTable;
+        Beginning(DomainTable* table, DomainId id)
+            : m_table(table)
+            , m_id(std::move(id)) {}
+        DomainTable* m_table;
+        DomainId m_id;
+    };
+    /// Until it goes, no program begins in the domain.
+    class Closed {
+    public:
+        Closed(Closed&& other) noexcept
+            : m_table(std::exchange(other.m_table, nullptr))
+            , m_id(other.m_id) {}
+        Closed& operator=(Closed&& other) noexcept {
+            std::swap(m_table, other.m_table);
+            std::swap(m_id, other.m_id);
+            return *this;
+        }
+        Closed(const Closed&) = delete;
+        Closed& operator=(const Closed&) = delete;
+        ~Closed();
+
+    private:
+        friend class DomainTable;
+        Closed(DomainTable* table, DomainId id)
+            : m_table(table)
+            , m_id(std::move(id)) {}
+        DomainTable* m_table;
+        DomainId m_id;
+    };
+    /// Busy while it is closed.
+    Result<Beginning> beginProgram(const DomainId& id);
+    /// None: a program is about to begin, or it is closed already.
+    std::optional<Closed> closeToPrograms(const DomainId& id);
+
 private:
     EventSink& m_events;
     mutable std::mutex m_mutex;
@@ -121,6 +170,8 @@ private:
     std::map<DomainId, DomainEntry> m_entries;
     std::map<DomainId, DomainEntry> m_deleted;
     std::map<DomainId, std::string> m_operations;
+    std::map<DomainId, unsigned> m_beginnings; ///< of programs
+    std::set<DomainId> m_closed;
 };
 
 } // namespace bulkhead::core

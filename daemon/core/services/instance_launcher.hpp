@@ -94,6 +94,13 @@ public:
     /// first; what is left then is the reconciler's.
     Status tearDown(const InstanceRecord& instance, const std::optional<DomainId>& keptHome);
 
+    /// The node stands for a version of the template (holdsVersion()) that is there still.
+    [[nodiscard]] bool hasVersionOf(const SnapshotRecord& node);
+    /// The version of its template that a start of the domain from this node, or from none, uses now. None: it is not
+    /// built.
+    [[nodiscard]] std::optional<TemplateVersion> versionFor(const DomainEntry& domain,
+                                                            const std::optional<SnapshotRecord>& node);
+
     /// The home that the instance of this domain claims; none: a home that goes with the instance.
     static std::optional<DomainId> keptHomeOf(const DomainEntry& domain);
 

@@ -172,18 +172,31 @@ Result<InstanceLauncher::Plan> InstanceLauncher::planFor(const DomainEntry& doma
     return planned;
 }
 
+bool InstanceLauncher::hasVersionOf(const SnapshotRecord& node) {
+    return holdsVersion(node) && m_templates.hasVersion(node.templateName, node.templateVersion);
+}
+
+std::optional<TemplateVersion> InstanceLauncher::versionFor(const DomainEntry& domain,
+                                                            const std::optional<SnapshotRecord>& node) {
+    if (node && (!node->system.layers.empty() || hasVersionOf(*node))) {
+        return TemplateVersion{node->templateName, node->templateVersion};
+    }
+    const auto newest = m_templates.newestVersion(domain.definition.templateName);
+    return newest ? std::optional(TemplateVersion{domain.definition.templateName, *newest}) : std::nullopt;
+}
+
 Status InstanceLauncher::useNode(Plan& plan, const SnapshotRecord& node) {
     if (!plan.keptHome) {
         plan.files.homeBase = node.home;
     }
-    if (node.system.layers.empty()) {
+    if (node.system.layers.empty() && !hasVersionOf(node)) {
         return {}; // of a domain that was stopped: the system is the template's
     }
     if (node.templateName != plan.files.templateName) {
         return fail(ErrorCode::WrongState, "snapshot " + shortId(node.id) + " is of template \"" + node.templateName +
                                                "\", the domain is of \"" + plan.files.templateName + "\" now");
     }
-    plan.files.systemBase = node.system;
+    plan.files.systemBase = node.system; // none: that version's own
     plan.files.templateVersion = node.templateVersion;
     plan.record.templateVersion = node.templateVersion;
     // Its layers lie above that version, and its kernel has that version's modules.

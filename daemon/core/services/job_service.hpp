@@ -38,6 +38,11 @@ struct StartResult {
     bool isWarm = false; ///< began from a warm image; false: it booted, or ran already
     std::string note;    ///< for people, when something is to be said of it
 };
+struct StopResult {
+    DomainId domain;
+    std::optional<SnapshotId> snapshot; ///< what the stop left, if the domain's definition asks for one
+    std::string note;                   ///< for people, when something is to be said of it
+};
 struct SnapshotResult {
     SnapshotId snapshot;
     std::uint64_t pauseMs = 0; ///< for so long the guest stood still
@@ -56,7 +61,7 @@ struct ContainResult {
     std::string note;                   ///< for people, when something is to be said of it
 };
 /// What a job gives back.
-using JobResult = std::variant<std::monostate, DomainId, StartResult, TemplateBuildResult, WarmImageResult,
+using JobResult = std::variant<std::monostate, DomainId, StartResult, StopResult, TemplateBuildResult, WarmImageResult,
                                SnapshotResult, RevertResult, ContainResult, std::vector<Finding>>;
 
 /// A copy of what a job is at one moment; `error` only when it failed or was cancelled.

@@ -78,12 +78,22 @@ Result<StartResult> LifecycleService::startHeld(const DomainId& id, bool isCold,
         return fail(ErrorCode::NotFound, "no such domain");
     }
     const bool isDisposable = entry->record.kind == DomainKind::Disposable;
-    if (!entry->head.isSuspended && !(isDisposable && entry->head.node)) {
+    if (!entry->head.isSuspended && !entry->head.isAtVersion && !(isDisposable && entry->head.node)) {
         return launch(*entry, std::nullopt, isCold, job);
     }
     const auto node = entry->head.node ? m_lineage.find(*entry->head.node) : std::nullopt;
     if (!node && isDisposable) {
         return fail(ErrorCode::NotFound, "the snapshot that it was to begin in is gone");
+    }
+    if (entry->head.isAtVersion &&
+        (!node || node->templateName != entry->definition.templateName || !m_launcher.hasVersionOf(*node))) {
+        auto started = launch(*entry, std::nullopt, isCold, job);
+        if (started) {
+            started->note += std::string(started->note.empty() ? "" : "; ") +
+                             "the version of its template that it was to start with is gone, so it started with the "
+                             "newest";
+        }
+        return started;
     }
     if (node && !entry->head.isSuspended) {
         return launch(*entry, node, true, job); // a disposable has no home of its own above the node's
@@ -133,6 +143,61 @@ Result<StartResult> LifecycleService::launch(const DomainEntry& domain, const st
             return fail(cleaned.error().in("what is left of the last run of " + name));
         }
     }
+    const std::string note = prepareVersion(domain, node, job);
+    if (job.cancelToken().stop_requested()) {
+        return fail(ErrorCode::Cancelled, "cancelled");
+    }
+    const auto prepared = m_table.find(id); // its head may have moved
+    if (!prepared) {
+        return fail(ErrorCode::NotFound, "no such domain");
+    }
+    return launchPrepared(*prepared, node, isCold, job).map([&](StartResult&& result) {
+        result.note += result.note.empty() || note.empty() ? note : "; " + note;
+        return std::move(result);
+    });
+}
+
+/// Before a home is run with another version of its template than it was run with last: it is kept as it is, and what
+/// it is run with is recorded before it is, since its programs may have changed it when a start fails.
+std::string LifecycleService::prepareVersion(const DomainEntry& domain, const std::optional<SnapshotRecord>& node,
+                                             const JobContext& job) {
+    const auto version = m_launcher.versionFor(domain, node);
+    const TemplateVersion& ran = domain.record.ranWith;
+    if (!version || *version == ran || domain.record.kind == DomainKind::Disposable) {
+        return {};
+    }
+    std::string note;
+    // From a node it begins as that is.
+    if (!node && !ran.version.empty() && m_takeSnapshot) {
+        job.report("Keeping its home as it is before the upgrade");
+        if (const auto taken = m_takeSnapshot(domain.record.id, kReasonBeforeUpgrade, job); !taken) {
+            log::warning("a domain is upgraded without a snapshot of what it was",
+                         {{"DOMAIN", domain.record.id.text()}, {"ERROR", taken.error().message}});
+            note = "it starts with a newer template, and what it was before could not be kept (" +
+                   taken.error().message + ")";
+        }
+    }
+    if (!job.cancelToken().stop_requested()) {
+        rememberVersion(domain, *version);
+    }
+    return note;
+}
+
+void LifecycleService::rememberVersion(const DomainEntry& domain, const TemplateVersion& version) {
+    const DomainId& id = domain.record.id;
+    if (auto noted = m_domains.setRanWith(id, version); !noted) {
+        log::warning("it cannot be recorded which template a domain runs with",
+                     {{"DOMAIN", id.text()}, {"ERROR", noted.error().message}});
+    }
+    m_table.setRanWith(id, version);
+}
+
+/// The domain is as prepareVersion() left it.
+Result<StartResult> LifecycleService::launchPrepared(const DomainEntry& domain,
+                                                     const std::optional<SnapshotRecord>& node, bool isCold,
+                                                     const JobContext& job) {
+    const DomainId& id = domain.record.id;
+    const std::string name = "domain \"" + domain.record.name + "\"";
     if (auto applied = m_table.apply(id, DomainEvent::StartRequested); !applied) {
         return fail(applied.error());
     }
@@ -158,7 +223,7 @@ Result<StartResult> LifecycleService::launch(const DomainEntry& domain, const st
         return fail(launched.error());
     }
     // Only now, since until now nobody was told that it runs: a daemon that dies before begins from the node again.
-    if (domain.head.isSuspended) {
+    if (domain.head.isSuspended || domain.head.isAtVersion) {
         if (auto cleared = m_lineage.setHead(id, {domain.head.node, false}); !cleared) {
             // Were it to run, its next start would go back to the node, and what it had written would be lost.
             if (const auto now = m_table.find(id); now && now->instance) {
@@ -232,7 +297,7 @@ Result<JobId> LifecycleService::stop(const Caller& caller, const DomainId& id, S
         return fail(ErrorCode::NotFound, "no such domain");
     }
     if (entry->state == DomainState::Stopped) {
-        return m_jobs.finished("stop", caller.uid, id);
+        return m_jobs.finished("stop", caller.uid, StopResult{id, {}, {}});
     }
     return m_jobs.begin("stop", caller.uid,
                         [this, id, options](const JobContext& job) { return runStop(id, options, job); });
@@ -254,11 +319,34 @@ Result<JobResult> LifecycleService::runStop(const DomainId& id, StopOptions opti
             return fail(ErrorCode::NotFound, "no such domain");
         }
         if (entry->record.kind != DomainKind::Disposable) {
-            return endInstance(*entry, options).map([&] { return JobResult(id); });
+            if (auto ended = endInstance(*entry, options); !ended) {
+                return fail(ended.error());
+            }
+            return JobResult(options.force || !entry->instance ? StopResult{id, {}, {}} : keepWhatIsLeft(id, job));
         }
     }
     removeDisposable(id, "stopped by its owner");
     return JobResult(id);
+}
+
+/// After its instance has ended, unless somebody wanted that at any price. A failure does not undo the stop.
+StopResult LifecycleService::keepWhatIsLeft(const DomainId& id, const JobContext& job) {
+    StopResult result{id, {}, {}};
+    const auto now = m_table.find(id);
+    if (!now || now->instance || now->record.kind != DomainKind::App || !now->definition.snapshotOnStop ||
+        !m_takeSnapshot) {
+        return result;
+    }
+    const auto taken = m_takeSnapshot(id, kReasonOnStop, job);
+    if (taken) {
+        result.snapshot = *taken;
+    } else {
+        log::warning("a domain has stopped, but its home could not be kept",
+                     {{"DOMAIN", id.text()}, {"ERROR", taken.error().message}});
+        result.note =
+            "it is stopped, but the snapshot that each stop leaves was not taken (" + taken.error().message + ")";
+    }
+    return result;
 }
 
 Status LifecycleService::endInstance(const DomainEntry& entry, StopOptions options) {
@@ -403,6 +491,12 @@ void LifecycleService::tryToRemove(const DomainId& id, const std::string& why, b
     done();
 }
 
+void LifecycleService::noteUse(const DomainEntry& entry) {
+    if (entry.record.isKept && entry.record.ranWith.version.empty() && entry.instance) {
+        rememberVersion(entry, {entry.definition.templateName, entry.instance->templateVersion});
+    }
+}
+
 void LifecycleService::endUse(const DomainEntry& entry, const std::string& why) {
     if (!entry.record.isKept) {
         removeDisposable(entry.record.id, why);
@@ -491,6 +585,27 @@ void LifecycleService::failRunning(const InstanceId& instance, DomainEvent event
         log::error("cleaning up after a failed domain did not end well; it is tried again",
                    {{"DOMAIN", id.text()}, {"ERROR", ended.error().message}});
         cleanUpLater(id);
+        return;
+    }
+    // A guest that powered off cannot be told from one that crashed; what it leaves is its owner's either way.
+    if (event == DomainEvent::EmulatorGone && entry->definition.snapshotOnStop) {
+        keepWhatIsLeftSoon(*entry);
+    }
+}
+
+/// As a job of the owner's: it reads what was written since the last snapshot, and nothing here waits for that.
+void LifecycleService::keepWhatIsLeftSoon(const DomainEntry& entry) {
+    const auto job = m_jobs.begin("snapshot", entry.record.owner,
+                                  [this, id = entry.record.id](const JobContext& context) -> Result<JobResult> {
+                                      const auto operation = m_table.beginOperation(id, "snapshot", m_patience.busy);
+                                      if (!operation) {
+                                          return fail(operation.error());
+                                      }
+                                      return JobResult(keepWhatIsLeft(id, context));
+                                  });
+    if (!job) {
+        log::warning("the home of a domain that ended by itself could not be kept",
+                     {{"DOMAIN", entry.record.id.text()}, {"ERROR", job.error().message}});
     }
 }
 
@@ -511,6 +626,9 @@ void LifecycleService::onWindowsChanged(const InstanceId& instance, bool areOpen
         return;
     }
     m_table.setHasWindows(entry->record.id, areOpen);
+    if (areOpen && entry->record.isKept) {
+        m_cleanUps.post([this, entry = *entry] { noteUse(entry); });
+    }
     // A program that still runs is waited for: onExecFinished().
     if (!areOpen && m_links.runningExecs(instance) == 0) {
         endUse(*entry, "its last window was closed");

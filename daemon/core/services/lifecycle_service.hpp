@@ -16,6 +16,7 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 namespace bulkhead::core {
 
@@ -74,8 +75,15 @@ public:
     };
     void setKeeping(Keeping keeping) { m_keeping = std::move(keeping); }
 
+    /// Takes a snapshot of a domain that does not run, for this reason; the caller holds its operation.
+    using TakeSnapshot = std::function<Result<SnapshotId>(const DomainId&, std::string_view reason, const JobContext&)>;
+    /// Who takes those that nobody asks for: of what a stop leaves, where the definition says so, and before a home is
+    /// run with another version of its template for the first time. To be set before the first start.
+    void setTakeSnapshot(TakeSnapshot take) { m_takeSnapshot = std::move(take); }
+
     /// `isCold`: boots, whatever memory there is to begin in. The job's result: StartResult.
     Result<JobId> start(const Caller& caller, const DomainId& id, bool isCold = false);
+    /// The job's result: StopResult.
     Result<JobId> stop(const Caller& caller, const DomainId& id, StopOptions options);
     /// Begins to start a disposable that is in the table already (DomainService::createDisposable).
     Result<JobId> startDisposable(const Caller& caller, const DomainId& id, bool isCold = false);
@@ -92,6 +100,8 @@ public:
     /// Removes a disposable (instance, record, entry), soon and until it is done; a start that is under way is
     /// cancelled.
     void removeDisposable(const DomainId& id, const std::string& why);
+    /// Something is about to be run in it: from now on a kept disposable is worth keeping.
+    void noteUse(const DomainEntry& entry);
     /// Nothing runs in a disposable any more: it is removed, or suspended if it is to be kept.
     void endUse(const DomainEntry& entry, const std::string& why);
     /// For what could not be ended now (libvirtd away, a full disk): again and again, until it is done.
@@ -112,6 +122,13 @@ private:
     void handleLostLink(const InstanceId& instance, const LinkLoss& loss);
     Status reconnect(const InstanceId& instance, const LinkLoss& loss);
     Result<JobResult> runStop(const DomainId& id, StopOptions options, const JobContext& job);
+    Result<StartResult> launchPrepared(const DomainEntry& domain, const std::optional<SnapshotRecord>& node,
+                                       bool isCold, const JobContext& job);
+    std::string prepareVersion(const DomainEntry& domain, const std::optional<SnapshotRecord>& node,
+                               const JobContext& job);
+    void rememberVersion(const DomainEntry& domain, const TemplateVersion& version);
+    [[nodiscard]] StopResult keepWhatIsLeft(const DomainId& id, const JobContext& job);
+    void keepWhatIsLeftSoon(const DomainEntry& entry);
     void markSuspect(const SnapshotId& node, const std::string& why);
     void afterFailedStart(const DomainId& id, const Error& error);
     void cancelStart(const DomainId& id);
@@ -139,6 +156,7 @@ private:
     Patience m_patience;
     std::function<void(const InstanceRecord&, const std::string&)> m_whenBooted;
     Keeping m_keeping;
+    TakeSnapshot m_takeSnapshot;
     std::mutex m_mutex; ///< guards the three below
     std::map<DomainId, std::stop_source> m_starts;
     std::set<DomainId> m_removals; ///< disposables whose removal is under way: asked for twice, done once

@@ -73,7 +73,7 @@ Status LineageTable::setHead(const DomainId& domain, const DomainHead& head) {
     return {};
 }
 
-Status LineageTable::remove(const std::vector<SnapshotId>& nodes) {
+Status LineageTable::hide(const std::vector<SnapshotId>& nodes) {
     const Lineage before = all();
     std::vector<std::pair<DomainId, DomainHead>> moved;
     for (const DomainEntry& entry : m_domains.withDeleted()) {
@@ -87,15 +87,15 @@ Status LineageTable::remove(const std::vector<SnapshotId>& nodes) {
         }
         moved.emplace_back(entry.record.id, entry.head);
     }
-    if (auto hidden = hide(before, nodes); !hidden) {
+    if (auto hidden = markRemoved(before, nodes); !hidden) {
         restoreHeads(moved);
         return hidden;
     }
-    return collect();
+    return {};
 }
 
 /// Children first, so that wherever this ends no node has a parent that is gone.
-Status LineageTable::hide(const Lineage& before, const std::vector<SnapshotId>& nodes) {
+Status LineageTable::markRemoved(const Lineage& before, const std::vector<SnapshotId>& nodes) {
     for (const SnapshotRecord& record : before) {
         const bool goes = std::find(nodes.begin(), nodes.end(), record.id) != nodes.end();
         const auto parent = headAfter(before, record.parent, nodes);
@@ -189,6 +189,17 @@ Status LineageTable::collect() {
         return fail(inUse.error());
     }
     auto waiting = nodesToErase(all(), *inUse, m_folder);
+    for (const SnapshotRecord& record : now) {
+        const bool isErased = std::find(waiting.begin(), waiting.end(), record.id) != waiting.end();
+        if (record.phase != SnapshotRecord::Phase::Removed || !record.memory || isErased) {
+            continue;
+        }
+        // Others lie above its disks; nobody begins in its memory any more.
+        if (auto dropped = m_ports.store.dropMemory(record.id); !dropped) {
+            log::warning("the memory of a removed snapshot cannot be erased yet",
+                         {{"SNAPSHOT", record.id.text()}, {"ERROR", dropped.error().message}});
+        }
+    }
     Status first;
     // What lies above another goes before it; which does is for the store to say.
     for (bool isProgress = true; isProgress && !waiting.empty();) {

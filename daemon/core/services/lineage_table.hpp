@@ -43,19 +43,19 @@ public:
     /// when it has gone.
     Result<SnapshotRecord> edit(const SnapshotId& id, const std::function<void(SnapshotRecord&)>& act);
     Status setHead(const DomainId& domain, const DomainHead& head);
-    /// Takes nodes out of sight (see nodesToRemove()): children that stay get the next parent up, heads move up, and
-    /// what nobody needs any more leaves the disk.
-    Status remove(const std::vector<SnapshotId>& nodes);
+    /// Takes nodes out of sight (see nodesToRemove()): children that stay get the next parent up, heads move up. What
+    /// nobody needs any more leaves the disk with the next collect(), which may take long.
+    Status hide(const std::vector<SnapshotId>& nodes);
     /// Forgets a node that never became one; its files go unless something lies above them.
     Status abandon(const SnapshotId& id);
     /// All files that nodes or running instances need.
     Result<std::vector<std::filesystem::path>> filesInUse() const;
-    /// Erases the files of removed nodes that nothing lies above any more.
+    /// Erases the files of removed nodes that nothing lies above any more, and the memory of the others.
     Status collect();
 
 private:
     Status keep(const SnapshotRecord& record);
-    Status hide(const Lineage& before, const std::vector<SnapshotId>& nodes);
+    Status markRemoved(const Lineage& before, const std::vector<SnapshotId>& nodes);
     Status change(const SnapshotId& id, const std::function<void(SnapshotRecord&)>& act);
     void restoreHeads(const std::vector<std::pair<DomainId, DomainHead>>& moved);
 

@@ -63,6 +63,10 @@ Result<Reconciler::Report> Reconciler::run() {
     removeLeftovers(*instances, *observed, report);
     // Last: it may begin snapshots of its own.
     for (const DomainEntry& entry : m_unused) {
+        if (entry.record.isKept && entry.record.ranWith.version.empty()) {
+            m_lifecycle.removeDisposable(entry.record.id, "nothing was run in it");
+            continue;
+        }
         m_lifecycle.endUse(entry, "what ran in it ended while the daemon was not running");
     }
     return report;

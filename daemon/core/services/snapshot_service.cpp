@@ -12,6 +12,9 @@
 namespace bulkhead::core {
 namespace {
 
+/// Layers of a home, each of which an emulator opens, above which only people add to them.
+constexpr std::size_t kMostLayers = 100;
+
 /// How long a suspension waits for another one of the same domain, which may have gigabytes to write.
 constexpr std::chrono::minutes kOtherSuspension{5};
 
@@ -195,6 +198,20 @@ Result<SnapshotTaker::Taken> SnapshotService::takeNow(const DomainId& domain, co
     return m_taker.take(*entry, wish, job);
 }
 
+Result<SnapshotId> SnapshotService::keepHome(const DomainId& domain, std::string_view reason, const JobContext& job) {
+    if (const auto home = m_store.home(domain); home && home->layers.size() > kMostLayers) {
+        return fail(ErrorCode::LimitExceeded, "its home lies above " + std::to_string(home->layers.size() - 1) +
+                                                  " layers already, which is the most for snapshots that nobody asks "
+                                                  "for; going back to an older one makes it fewer");
+    }
+    const auto taken = takeNow(domain, {.kind = SnapshotKind::Disk, .reason = std::string(reason)}, job);
+    if (!taken) {
+        return fail(taken.error());
+    }
+    prune(domain, taken->record.id);
+    return taken->record.id;
+}
+
 // ---- remove ---------------------------------------------------------------------------------------------------------
 
 std::vector<SnapshotId> SnapshotService::suspendedIn() const {
@@ -226,33 +243,74 @@ Result<JobId> SnapshotService::remove(const Caller& caller, const SnapshotId& id
     if (auto nodes = nodesToRemove(m_lineage.all(), id, isCascade, suspendedIn(), livedIn()); !nodes) {
         return fail(nodes.error());
     }
-    return m_jobs.begin("remove-snapshot", caller.uid,
-                        [this, id, isCascade](const JobContext& job) -> Result<JobResult> {
-                            job.report("Removing");
-                            const std::lock_guard lock(m_removing);
-                            return nodesToRemove(m_lineage.all(), id, isCascade, suspendedIn(), livedIn())
-                                .and_then([&](const std::vector<SnapshotId>& nodes) { return m_lineage.remove(nodes); })
-                                .map([] { return JobResult(std::monostate{}); });
-                        });
+    return m_jobs.begin(
+        "remove-snapshot", caller.uid, [this, id, isCascade](const JobContext& job) -> Result<JobResult> {
+            job.report("Removing");
+            const auto hide = [&]() -> Status {
+                const std::lock_guard lock(m_removing);
+                return nodesToRemove(m_lineage.all(), id, isCascade, suspendedIn(), livedIn())
+                    .and_then([&](const std::vector<SnapshotId>& nodes) { return m_lineage.hide(nodes); });
+            };
+            return hide()
+                .and_then([&] {
+                    forgetGone();
+                    return m_lineage.collect();
+                })
+                .map([] { return JobResult(std::monostate{}); });
+        });
+}
+
+std::vector<SnapshotId> SnapshotService::heads(const std::optional<DomainId>& butOf) const {
+    std::vector<SnapshotId> nodes;
+    for (const DomainEntry& entry : m_table.withDeleted()) {
+        if (entry.head.node && entry.record.id != butOf) {
+            nodes.push_back(*entry.head.node);
+        }
+        nodes.insert(nodes.end(), entry.inspectedNodes.begin(), entry.inspectedNodes.end());
+    }
+    return nodes;
 }
 
 /// After a change: the oldest automatic nodes that are too many go, and the files that nothing lies above any more.
 void SnapshotService::prune(const DomainId& domain, const std::optional<SnapshotId>& kept) {
-    const std::lock_guard lock(m_removing);
-    std::vector<SnapshotId> stay;
-    for (const DomainEntry& entry : m_table.withDeleted()) {
-        if (entry.head.node) {
-            stay.push_back(*entry.head.node);
+    const auto hide = [&]() -> Status {
+        const std::lock_guard lock(m_removing);
+        auto stay = heads({});
+        if (kept) {
+            stay.push_back(*kept);
         }
-        stay.insert(stay.end(), entry.inspectedNodes.begin(), entry.inspectedNodes.end());
-    }
-    if (kept) {
-        stay.push_back(*kept);
-    }
-    const auto over = overRetention(m_lineage.all(), domain, m_retention, stay);
-    if (auto removed = over.empty() ? m_lineage.collect() : m_lineage.remove(over); !removed) {
+        const auto over = overRetention(m_lineage.all(), domain, m_retention, stay);
+        return over.empty() ? Status{} : m_lineage.hide(over);
+    };
+    const auto hidden = hide();
+    forgetGone();
+    if (auto removed = hidden.and_then([&] { return m_lineage.collect(); }); !removed) {
         log::warning("old snapshots could not be removed",
                      {{"DOMAIN", domain.text()}, {"ERROR", removed.error().message}});
+    }
+}
+
+void SnapshotService::collect(const std::optional<DomainId>& leaving) {
+    forgetGone(leaving);
+    if (auto collected = m_lineage.collect(); !collected) {
+        log::warning("files of removed snapshots stay for now", {{"ERROR", collected.error().message}});
+    }
+}
+
+/// What kept disposables left because others stood there: those may have gone by now.
+void SnapshotService::forgetGone(const std::optional<DomainId>& leaving) {
+    const std::lock_guard lock(m_removing);
+    std::vector<DomainId> known;
+    for (const DomainEntry& entry : m_table.withDeleted()) {
+        known.push_back(entry.record.id);
+    }
+    const auto stay = heads(leaving);
+    for (const DomainId& gone : goneDisposables(m_lineage.all(), known)) {
+        const auto nodes = nodesOfGone(m_lineage.all(), gone, stay);
+        if (auto hidden = nodes.empty() ? Status{} : m_lineage.hide(nodes); !hidden) {
+            log::warning("snapshots of a disposable that is gone stay for now",
+                         {{"DOMAIN", gone.text()}, {"ERROR", hidden.error().message}});
+        }
     }
 }
 
@@ -265,9 +323,16 @@ Result<JobId> SnapshotService::revert(const Caller& caller, const SnapshotId& id
     }
     const auto entry = owned(caller, node->domain);
     if (!entry) {
-        return fail(ErrorCode::NotFound, "the domain of snapshot " + shortId(id) +
-                                             " is gone; make a new one of it: bulkhead snapshot fork " + shortId(id) +
-                                             " NAME");
+        const auto deleted = m_table.deleted();
+        const auto found = std::find_if(deleted.begin(), deleted.end(),
+                                        [&](const DomainEntry& other) { return other.record.id == node->domain; });
+        const std::string fork = "make a new one of it: bulkhead snapshot fork " + shortId(id) + " NAME";
+        if (found != deleted.end()) {
+            return fail(ErrorCode::WrongState, "the domain of snapshot " + shortId(id) +
+                                                   " is deleted; restore it first: bulkhead domain restore " +
+                                                   found->record.id.text().substr(0, 8) + "; or " + fork);
+        }
+        return fail(ErrorCode::NotFound, "the domain of snapshot " + shortId(id) + " is gone; " + fork);
     }
     if (entry->record.kind == DomainKind::Disposable) {
         return fail(ErrorCode::WrongState, "a disposable has no home to go back to; make a domain of the snapshot: "
@@ -333,6 +398,11 @@ Status SnapshotService::moveTo(const SnapshotRecord& node, bool inMemory, Revert
         }
         return moved;
     }
+    if (holdsVersion(node)) {
+        if (auto kept = m_lineage.setHead(domain, {node.id, false, true}); !kept) {
+            return kept;
+        }
+    }
     if (inMemory) {
         // Last: what is said to be suspended has the disks of its memory.
         const auto kept = m_lineage.setHead(domain, {node.id, true}).and_then([&] {
@@ -383,7 +453,12 @@ Result<JobId> SnapshotService::discard(const Caller& caller, const DomainId& dom
         job.report("Throwing the session away");
         return m_lifecycle.endInstance(*now, {.force = true, .grace = {}})
             .and_then([&] { return m_store.resetHome(domain, now->record.owner, now->record.name, node->home); })
-            .map([&] { return JobResult(domain); });
+            .and_then([&] {
+                return holdsVersion(*node) ? m_lineage.setHead(domain, {node->id, false, true}) : Status{};
+            })
+            .map([&] {
+                return JobResult(StopResult{domain, {}, {}});
+            });
     });
 }
 
@@ -499,7 +574,7 @@ Result<JobId> SnapshotService::suspend(const Caller& caller, const DomainId& dom
                                            "with: bulkhead run --keep");
     }
     return m_jobs.begin("suspend", caller.uid,
-                        [this, domain](const JobContext& job) { return runSuspend(domain, false, job); });
+                        [this, domain](const JobContext& job) { return runSuspend(domain, {}, job); });
 }
 
 Result<JobId> SnapshotService::suspendUnused(const DomainId& disposable) {
@@ -508,7 +583,10 @@ Result<JobId> SnapshotService::suspendUnused(const DomainId& disposable) {
         return fail(ErrorCode::NotFound, "no such kept disposable");
     }
     return m_jobs.begin("suspend", entry->record.owner, [this, disposable](const JobContext& job) {
-        auto suspended = runSuspend(disposable, true, job);
+        const auto isUnused = [this](const DomainEntry& now) {
+            return !now.hasWindows && m_domains.runningExecs(now) == 0; // the end of what there is will be told as well
+        };
+        auto suspended = runSuspend(disposable, isUnused, job);
         if (!suspended) {
             log::error("a kept disposable could not be suspended; it goes on running",
                        {{"DOMAIN", disposable.text()}, {"ERROR", suspended.error().message}});
@@ -517,7 +595,21 @@ Result<JobId> SnapshotService::suspendUnused(const DomainId& disposable) {
     });
 }
 
-Result<JobResult> SnapshotService::runSuspend(const DomainId& domain, bool isUnusedOnly, const JobContext& job) {
+Result<JobId> SnapshotService::suspendIdle(const DomainId& domain, const IsUnused& isUnused,
+                                           std::function<void(const Status&)> ended) {
+    const auto entry = m_table.find(domain);
+    if (!entry) {
+        return fail(ErrorCode::NotFound, "no such domain");
+    }
+    return m_jobs.begin("suspend", entry->record.owner,
+                        [this, domain, isUnused, ended = std::move(ended)](const JobContext& job) {
+                            auto suspended = runSuspend(domain, isUnused, job);
+                            ended(suspended ? Status() : Status(fail(suspended.error())));
+                            return suspended;
+                        });
+}
+
+Result<JobResult> SnapshotService::runSuspend(const DomainId& domain, const IsUnused& isUnused, const JobContext& job) {
     const auto known = m_table.find(domain);
     const bool isKept = known && known->record.isKept;
     // Of a kept one both its client and its program's end ask for it: who comes second finds it done.
@@ -533,8 +625,13 @@ Result<JobResult> SnapshotService::runSuspend(const DomainId& domain, bool isUnu
     if (!before || before->state != DomainState::Running) {
         return fail(ErrorCode::WrongState, "the domain does not run any more");
     }
-    if (isUnusedOnly && (before->hasWindows || m_domains.runningExecs(*before) > 0)) {
-        return JobResult(domain); // its end will be told as well
+    std::optional<DomainTable::Closed> closed;
+    if (isUnused) {
+        // Nothing begins in it between the question and its end.
+        closed = m_table.closeToPrograms(domain);
+        if (!closed || !isUnused(*before)) {
+            return JobResult(domain);
+        }
     }
     auto taken =
         takeNow(domain, {.kind = SnapshotKind::Full, .reason = std::string(kReasonSuspend), .isLast = true}, job);
@@ -555,21 +652,15 @@ Result<JobResult> SnapshotService::runSuspend(const DomainId& domain, bool isUnu
 }
 
 Status SnapshotService::forget(const DomainId& disposable) {
-    const std::lock_guard lock(m_removing);
-    std::vector<SnapshotId> stay;
-    for (const DomainEntry& entry : m_table.withDeleted()) {
-        if (entry.head.node && entry.record.id != disposable) {
-            stay.push_back(*entry.head.node);
+    {
+        const std::lock_guard lock(m_removing);
+        const auto nodes = nodesOfGone(m_lineage.all(), disposable, heads(disposable));
+        if (auto hidden = nodes.empty() ? Status{} : m_lineage.hide(nodes); !hidden) {
+            return hidden;
         }
     }
-    const auto nodes = nodesOfGone(m_lineage.all(), disposable, stay);
-    const auto removed = nodes.empty() ? m_lineage.collect() : m_lineage.remove(nodes);
-    if (removed || std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) { return m_lineage.find(node); })) {
-        return removed;
-    }
-    // Out of sight; their files go with the next removal, or the next start of the daemon.
-    log::warning("files of removed snapshots stay for now",
-                 {{"DOMAIN", disposable.text()}, {"ERROR", removed.error().message}});
+    // Out of sight; files that stay go with the next removal, or the next start of the daemon.
+    collect(disposable);
     return {};
 }
 

@@ -12,9 +12,11 @@
 #include "core/services/job_service.hpp"
 #include "core/services/snapshot_taker.hpp"
 
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bulkhead::core {
@@ -78,8 +80,20 @@ public:
     Result<JobId> suspend(const Caller& caller, const DomainId& domain);
     /// Of a kept disposable, as its owner would, unless something runs in it by then.
     Result<JobId> suspendUnused(const DomainId& disposable);
+    /// True: nothing is done in the domain now.
+    using IsUnused = std::function<bool(const DomainEntry&)>;
+    /// Of a domain that was not used for a while, as its owner would, if `isUnused` still says so then; no program
+    /// begins in it meanwhile. `ended` is told what came of it.
+    Result<JobId> suspendIdle(const DomainId& domain, const IsUnused& isUnused,
+                              std::function<void(const Status&)> ended);
+    /// Removes what nobody needs any more, also of disposables that are gone. After domains were removed; `leaving`:
+    /// one that is about to be.
+    void collect(const std::optional<DomainId>& leaving = {});
     /// Removes what a kept disposable was suspended in, unless somebody else needs or wants it.
     Status forget(const DomainId& disposable);
+    /// One that nobody asked for, of the home of a domain that does not run; the caller holds the operation. Older ones
+    /// go, see overRetention().
+    Result<SnapshotId> keepHome(const DomainId& domain, std::string_view reason, const JobContext& job);
     /// Ends the domain at once and goes back to its last snapshot, without keeping what is there now. WrongState when
     /// there is none.
     Result<JobId> discard(const Caller& caller, const DomainId& domain);
@@ -91,13 +105,15 @@ private:
                                          const JobContext& job);
     [[nodiscard]] std::vector<SnapshotId> suspendedIn() const;
     [[nodiscard]] std::vector<SnapshotId> livedIn() const;
+    [[nodiscard]] std::vector<SnapshotId> heads(const std::optional<DomainId>& butOf) const;
+    void forgetGone(const std::optional<DomainId>& leaving = {});
     void prune(const DomainId& domain, const std::optional<SnapshotId>& kept = {});
     Status moveTo(const SnapshotRecord& node, bool inMemory, RevertResult& result, const JobContext& job);
     Result<JobResult> runCreate(const DomainId& domain, const Options& options, const JobContext& job);
     Result<JobResult> runRevert(const SnapshotId& id, const RevertOptions& options, const JobContext& job);
     Result<JobResult> runFork(const Caller& caller, const SnapshotId& from, const std::string& name,
                               const ForkOptions& options, const JobContext& job);
-    Result<JobResult> runSuspend(const DomainId& domain, bool isUnusedOnly, const JobContext& job);
+    Result<JobResult> runSuspend(const DomainId& domain, const IsUnused& isUnused, const JobContext& job);
 
     SnapshotStore& m_store;
     DomainTable& m_table;
@@ -107,7 +123,9 @@ private:
     SnapshotTaker& m_taker;
     JobService& m_jobs;
     RetentionRule m_retention;
-    std::mutex m_removing; ///< what is to go is found out and taken away in one piece
+    /// What is to go is found out and taken out of sight in one piece. Never held while files are erased: calls of
+    /// users wait for it.
+    std::mutex m_removing;
 };
 
 } // namespace bulkhead::core

@@ -67,7 +67,14 @@ Result<SnapshotTaker::Plan> SnapshotTaker::plan(const DomainEntry& domain, const
     plan.source.keptHome = InstanceLauncher::keptHomeOf(domain);
     plan.source.needs = kDiskNeeds;
     if (!domain.instance) {
-        record.templateVersion = m_templates.newestVersion(record.templateName).value_or(std::string());
+        const TemplateVersion& ran = domain.record.ranWith;
+        record.templateVersion = ran.name == record.templateName && !ran.version.empty()
+                                     ? ran.version
+                                     : m_templates.newestVersion(record.templateName).value_or(std::string());
+        if (record.reason == kReasonBeforeUpgrade && !ran.version.empty()) {
+            record.templateName = ran.name; // also where the definition names another template by now
+            record.templateVersion = ran.version;
+        }
         return plan;
     }
     const InstanceRecord& instance = *domain.instance;

@@ -195,8 +195,9 @@ Result<InstalledTemplate> TemplateService::install(const TemplateInfo& before, c
             versions.push_back(instance.templateVersion);
         }
         for (const auto& snapshot : *snapshots) {
-            // Of a domain that was stopped there is nothing above the template's disk.
-            if (snapshot.phase != SnapshotRecord::Phase::Removed && !snapshot.system.layers.empty()) {
+            // Of a domain that was stopped there is nothing above the template's disk; some are to start with it.
+            if (snapshot.phase != SnapshotRecord::Phase::Removed &&
+                (!snapshot.system.layers.empty() || holdsVersion(snapshot))) {
                 versions.push_back(snapshot.templateVersion);
             }
         }

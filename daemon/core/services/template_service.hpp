@@ -54,6 +54,8 @@ public:
     Result<TemplateInfo> find(const std::string& name);
     /// The version that a domain of this template would start with now; none: not built. Cheap.
     std::optional<std::string> newestVersion(const std::string& name);
+    /// True: this version of it is there still.
+    bool hasVersion(const std::string& name, const std::string& version) { return m_ports.store.has(name, version); }
     /// Begins a build; root only. Bad package names are InvalidArgument and begin nothing. While it lasts, and when it
     /// fails, the version before is the newest, and packages are not added.
     Result<JobId> build(const Caller& caller, const std::string& name, const TemplateBuildOptions& options);

@@ -105,17 +105,19 @@ Result<DomainId> TrashService::restore(const Caller& caller, const std::string& 
     if (!entry) {
         return fail(entry.error());
     }
+    if (entry->record.phase == Phase::Removing) {
+        return fail(ErrorCode::WrongState, "domain \"" + entry->record.name + "\" is being removed for good");
+    }
+    // An earlier try failed half-way, and has the name.
+    if (entry->record.phase == Phase::Restoring && otherName && *otherName != entry->record.name) {
+        if (auto back = takeBack(entry->record); !back) {
+            return fail(back.error().in("its restoration as \"" + entry->record.name + "\" cannot be taken back"));
+        }
+        m_table.setDeleted(*entry);
+    }
     const DomainRecord before = entry->record;
-    if (before.phase == Phase::Removing) {
-        return fail(ErrorCode::WrongState, "domain \"" + before.name + "\" is being removed for good");
-    }
     DomainRecord record = before;
-    const bool isBegun = before.phase == Phase::Restoring; // an earlier try failed half-way, and has the name
-    if (isBegun && otherName && *otherName != before.name) {
-        return fail(ErrorCode::WrongState, "its restoration as \"" + before.name +
-                                               "\" has begun; finish that first: bulkhead domain restore " +
-                                               before.name);
-    }
+    const bool isBegun = before.phase == Phase::Restoring;
     record.name = otherName.value_or(before.name);
     record.phase = Phase::Restoring;
     const auto isTaken = [&] {
@@ -224,29 +226,58 @@ Result<JobId> TrashService::purge(const Caller& caller, const std::string& which
                         });
 }
 
+/// A restoration that failed half-way is none: the definition is set aside again, and the name is free.
+Status TrashService::takeBack(DomainRecord& record) {
+    return m_ports.setAside.setAside(asideOf(record)).and_then([&] {
+        DomainRecord deleted = record;
+        deleted.phase = Phase::Deleted;
+        auto done = m_ports.domains.update(deleted);
+        record = done ? deleted : record;
+        return done;
+    });
+}
+
+Result<DomainRecord> TrashService::beginPurge(const DomainId& id) {
+    const std::lock_guard lock(m_mutex);
+    const auto deleted = m_table.deleted();
+    const auto entry =
+        std::find_if(deleted.begin(), deleted.end(), [&](const DomainEntry& other) { return other.record.id == id; });
+    if (entry == deleted.end()) {
+        return fail(ErrorCode::NotFound, "it is not among the deleted domains any more");
+    }
+    if (m_purging.contains(id)) {
+        return fail(ErrorCode::Busy, "domain \"" + entry->record.name + "\" is being removed already");
+    }
+    DomainEntry going = *entry;
+    if (going.record.phase == Phase::Restoring) {
+        if (auto back = takeBack(going.record); !back) {
+            return fail(back.error().in("its restoration, which has begun, cannot be taken back"));
+        }
+    }
+    going.record.phase = Phase::Removing;
+    if (auto meant = m_ports.domains.update(going.record); !meant) {
+        return fail(meant.error());
+    }
+    m_table.setDeleted(going); // from here on it cannot be restored
+    m_purging.insert(id);
+    return going.record;
+}
+
 Status TrashService::purgeNow(const DomainId& id) {
+    const auto record = beginPurge(id);
+    if (!record) {
+        return fail(record.error());
+    }
+    const auto gone = finishPurge(*record);
     {
         const std::lock_guard lock(m_mutex);
-        const auto deleted = m_table.deleted();
-        const auto entry = std::find_if(deleted.begin(), deleted.end(),
-                                        [&](const DomainEntry& other) { return other.record.id == id; });
-        if (entry == deleted.end()) {
-            return fail(ErrorCode::NotFound, "it is not among the deleted domains any more");
+        m_purging.erase(id);
+        if (gone) {
+            m_table.eraseDeleted(id);
         }
-        if (entry->record.phase == Phase::Restoring) {
-            return fail(ErrorCode::WrongState,
-                        "its restoration has begun; finish it: bulkhead domain restore " + entry->record.name);
-        }
-        DomainEntry going = *entry;
-        going.record.phase = Phase::Removing;
-        if (auto meant = m_ports.domains.update(going.record); !meant) {
-            return meant;
-        }
-        m_table.setDeleted(going); // from here on it cannot be restored
-        if (auto gone = finishPurge(going.record); !gone) {
-            return fail(gone.error().in("removing domain \"" + going.record.name + "\""));
-        }
-        m_table.eraseDeleted(id);
+    }
+    if (!gone) {
+        return fail(gone.error().in("removing domain \"" + record->name + "\""));
     }
     if (m_whenRemoved) {
         m_whenRemoved();

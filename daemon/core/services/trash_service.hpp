@@ -15,6 +15,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,7 +71,7 @@ public:
                              const std::optional<std::string>& otherName);
     /// The caller's, the last deleted one first. `everybody`: for root only.
     Result<std::vector<DeletedDomain>> list(const Caller& caller, bool everybody);
-    /// Removes it for good. WrongState when several have the name.
+    /// Removes it for good, also one whose restoration has failed half-way. WrongState when several have the name.
     Result<JobId> purge(const Caller& caller, const std::string& which);
     /// Removes for good what has been kept long enough.
     void purgeExpired();
@@ -95,6 +96,8 @@ private:
     Status makePresent(DomainRecord& record);
     bool undoRestoring(const DomainRecord& before, const DomainRecord& record);
     Status finishDeleting(DomainRecord& record);
+    Status takeBack(DomainRecord& record);
+    Result<DomainRecord> beginPurge(const DomainId& id);
     Status finishPurge(const DomainRecord& record);
     Status purgeNow(const DomainId& id);
 
@@ -103,7 +106,9 @@ private:
     JobService& m_jobs;
     std::chrono::seconds m_keep;
     std::function<void()> m_whenRemoved;
-    std::mutex m_mutex; ///< one change of the trash at a time
+    /// One change of the trash at a time. Never held while a home is erased: calls of users wait for it.
+    std::mutex m_mutex;
+    std::set<DomainId> m_purging; ///< guarded by it; whose homes are being erased now
 };
 
 } // namespace bulkhead::core

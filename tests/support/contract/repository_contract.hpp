@@ -130,6 +130,9 @@ inline std::vector<std::pair<std::string, SnapshotClause>> snapshotRepositoryCon
              const core::DomainHead second{std::nullopt, false};
              QVERIFY(snapshots.setHead(domain.id, second));
              QVERIFY(snapshots.heads()->at(domain.id) == second);
+             const core::DomainHead third{first.node, false, true};
+             QVERIFY(snapshots.setHead(domain.id, third));
+             QVERIFY(snapshots.heads()->at(domain.id) == third);
              QVERIFY(!snapshots.setHead(randomId<DomainId>(), first));
              QVERIFY(domains.remove(domain.id));
              QVERIFY(snapshots.heads()->empty());
@@ -235,6 +238,20 @@ inline std::vector<std::pair<std::string, RepositoryClause>> repositoryContract(
              QVERIFY(domains.all()->front() == record);
              QVERIFY(domains.setLastFailure(record.id, ""));
              QCOMPARE(domains.all()->front().lastFailure, std::string());
+         }},
+        {"what a domain ran with comes back, also of one that is new, and stays when it is deleted",
+         [](Domains& domains, Instances&) {
+             auto record = sampleDomain();
+             record.ranWith = {"minimal", "1234"};
+             QVERIFY(domains.insert(record));
+             QVERIFY(domains.all()->front() == record);
+             record.ranWith = {"desktop", "abcd"};
+             QVERIFY(domains.setRanWith(record.id, record.ranWith));
+             record.phase = core::DomainRecord::Phase::Deleted;
+             record.deletedAt = 5;
+             QVERIFY(domains.update(record));
+             QVERIFY(domains.all()->front() == record);
+             QCOMPARE(domains.setRanWith(randomId<DomainId>(), {}).error().code, ErrorCode::NotFound);
          }},
         {"what is not there is not found, but removed",
          [](Domains& domains, Instances& instances) {

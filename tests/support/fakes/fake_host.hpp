@@ -166,7 +166,7 @@ public:
 };
 
 /// Guests that answer at once, or fail as told.
-class FakeGuestLinks final : public core::GuestLinks {
+class FakeGuestLinks final : public core::GuestLinks, public core::GuestUses {
 public:
     std::optional<Error> openError;
     std::optional<Error> nextOpenError; ///< once
@@ -266,6 +266,9 @@ public:
         return {};
     }
     unsigned runningExecs(const InstanceId&) override { return programs; }
+    std::atomic<bool> isShowing{false}; ///< some window is open
+    std::atomic<std::uint64_t> uses{0};
+    core::GuestUse useOf(const InstanceId&) override { return {.isInUse = programs > 0 || isShowing, .count = uses}; }
     bool isOpen(const InstanceId& instance) {
         const std::lock_guard lock(m_mutex);
         return m_open.contains(instance);

@@ -6,6 +6,7 @@
 #include "core/ports/snapshot_store.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -39,6 +40,11 @@ public:
         made.directory = "/fake/templates/" + name + "/" + made.version;
         m_versions[name].push_back(made);
         return made;
+    }
+    bool has(const std::string& name, const std::string& version) override {
+        const std::lock_guard lock(m_mutex);
+        const auto& versions = m_versions[name];
+        return std::any_of(versions.begin(), versions.end(), [&](const auto& one) { return one.version == version; });
     }
     Result<std::vector<core::InstalledTemplate>> installed() override {
         const std::lock_guard lock(m_mutex);
@@ -141,7 +147,12 @@ public:
         home->second.size = size;
         return {};
     }
+    /// Called while a home goes, without our lock.
+    std::function<void(const DomainId&)> whileRemovingHome;
     Status removeHome(const DomainId& domain) override {
+        if (whileRemovingHome) {
+            whileRemovingHome(domain);
+        }
         const std::lock_guard lock(m_mutex);
         if (failRemove) {
             return fail(*failRemove);
@@ -276,9 +287,13 @@ public:
     explicit FakeKeptHomes(FakeInstanceStore& store)
         : m_store(store) {}
     Bytes size = 3 * kMiB; ///< of each
+    std::optional<Error> failRename;
 
     Status rename(const DomainId& id, uid_t owner, const std::string& name) override {
         const std::lock_guard lock(m_store.m_mutex);
+        if (failRename) {
+            return fail(*failRename);
+        }
         if (const auto home = m_store.homes.find(id); home != m_store.homes.end()) {
             home->second.domainOwner = owner;
             home->second.domainName = name;

@@ -57,6 +57,9 @@ public:
     Status setLastFailure(const DomainId& id, const std::string& reason) override {
         return change(id, [&](core::DomainRecord& record) { record.lastFailure = reason; });
     }
+    Status setRanWith(const DomainId& id, const core::TemplateVersion& version) override {
+        return change(id, [&](core::DomainRecord& record) { record.ranWith = version; });
+    }
     Status remove(const DomainId& id) override {
         const std::lock_guard lock(m_database.mutex);
         if (m_database.failWrites) {

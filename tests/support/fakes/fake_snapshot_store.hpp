@@ -5,6 +5,7 @@
 #include "support/fakes/fake_image_store.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -212,7 +213,13 @@ public:
         node->second.record->suspect = record.suspect;
         return {};
     }
+    /// Called while files go, without our lock.
+    std::function<void()> whileRemoving;
     Status remove(const SnapshotId& id) override {
+        if (whileRemoving) {
+            const auto act = whileRemoving;
+            act();
+        }
         const auto lock = this->lock();
         const auto node = m_nodes.find(id);
         if (node == m_nodes.end()) {
@@ -241,6 +248,15 @@ public:
             }
         }
         m_nodes.erase(node);
+        return {};
+    }
+    /// Nodes whose memory was removed before they were.
+    std::set<SnapshotId> withoutMemory;
+    Status dropMemory(const SnapshotId& id) override {
+        const auto lock = this->lock();
+        if (m_nodes.contains(id)) {
+            withoutMemory.insert(id);
+        }
         return {};
     }
     Result<std::vector<core::SnapshotRecord>> all() override {

@@ -224,6 +224,9 @@ public:
     Status setLastFailure(const DomainId& id, const std::string& reason) override {
         return m_gate.pass("DomainRepository::setLastFailure", [&] { return m_inner.setLastFailure(id, reason); });
     }
+    Status setRanWith(const DomainId& id, const core::TemplateVersion& version) override {
+        return m_gate.pass("DomainRepository::setRanWith", [&] { return m_inner.setRanWith(id, version); });
+    }
     Status remove(const DomainId& id) override {
         return m_gate.pass("DomainRepository::remove", [&] { return m_inner.remove(id); });
     }
@@ -313,6 +316,9 @@ public:
     }
     Status remove(const SnapshotId& id) override {
         return m_gate.pass("SnapshotStore::remove", [&] { return m_inner.remove(id); });
+    }
+    Status dropMemory(const SnapshotId& id) override {
+        return m_gate.pass("SnapshotStore::dropMemory", [&] { return m_inner.dropMemory(id); });
     }
     Result<std::vector<core::SnapshotRecord>> all() override {
         return m_gate.pass("SnapshotStore::all", [&] { return m_inner.all(); });

@@ -46,6 +46,8 @@ client::DomainInfo runningDomain() {
     domain.transport = "virtio-serial";
     domain.startedAt = 1795964645;
     domain.programs = 1;
+    domain.snapshotOnStop = true;
+    domain.idleSuspend = "30m";
     return domain;
 }
 

@@ -113,6 +113,38 @@ private slots:
         QVERIFY(!domain->homeSize);
         QVERIFY(!domain->isManaged);
     }
+    void domain_whatHappensByItself() {
+        const auto read = [](const std::string& lines) {
+            return parseDomainToml("template = \"minimal\"\n" + lines, {"f", "work", 1000}, fakeUsers);
+        };
+        const auto domain = read("snapshot_on_stop = true\nidle_suspend = \"90m\"");
+        QVERIFY(domain && domain->snapshotOnStop);
+        QVERIFY(domain->idleSuspend == std::chrono::minutes(90));
+        QVERIFY(writeDomainToml(*domain).ends_with("snapshot_on_stop = true\nidle_suspend = \"90m\"\n"));
+        const auto off = read("snapshot_on_stop = false\nidle_suspend = \"off\"");
+        QVERIFY(off && !off->snapshotOnStop && !off->idleSuspend);
+        for (const char* const bad :
+             {"snapshot_on_stop = \"true\"", "idle_suspend = 30", "idle_suspend = \"0m\"", "idle_suspend = \"8d\"",
+              "idle_suspend = \"30s\"", "idle_suspend = \"\"", "idle_suspend = \"-5m\""}) {
+            const auto problems = read(bad);
+            QVERIFY2(!problems && problems.error().size() == 1, bad);
+            QVERIFY2(problems.error().front().message.find("f:2:") != std::string::npos,
+                     problems.error().front().message.c_str());
+        }
+    }
+    void domain_whatHappensByItself_isEdited() {
+        const std::string text = "# mine\ntemplate = \"minimal\"\nidle_suspend = \"1h\" # long\n";
+        auto wanted = parseDomainToml(text, {"f", "work", 1000}, fakeUsers).value();
+        wanted.idleSuspend.reset();
+        wanted.snapshotOnStop = true;
+        const auto edited = editDomainToml(text, wanted);
+        QVERIFY(edited);
+        QCOMPARE(*edited, std::string("# mine\ntemplate = \"minimal\"\nidle_suspend = \"off\" # long\n"
+                                      "snapshot_on_stop = true\n"));
+        wanted.snapshotOnStop = false;
+        const auto back = editDomainToml(*edited, wanted);
+        QVERIFY(back && back->ends_with("snapshot_on_stop = false\n"));
+    }
     void domain_ownerByName() {
         const auto domain = parseDomainToml("template = \"minimal\"\nowner = \"alice\"", {"f", "work", {}}, fakeUsers);
         QVERIFY(domain);

@@ -5,6 +5,7 @@
 #include "core/services/doctor_service.hpp"
 #include "core/services/domain_service.hpp"
 #include "core/services/emulator_monitor.hpp"
+#include "core/services/idle_suspender.hpp"
 #include "core/services/instance_launcher.hpp"
 #include "core/services/kept_disposables.hpp"
 #include "core/services/lifecycle_service.hpp"
@@ -103,6 +104,11 @@ struct Daemon {
         lifecycleForEvents = &lifecycle;
         lifecycle.setKeeping({.suspend = [this](const DomainId& id) { kept.suspendSoon(id); },
                               .forget = [this](const DomainId& id) { return snapshots.forget(id); }});
+        lifecycle.setTakeSnapshot([this](const DomainId& id, std::string_view reason, const core::JobContext& job) {
+            return snapshots.keepHome(id, reason, job);
+        });
+        domains.whenRemoved([this] { snapshots.collect(); });
+        trash.whenRemoved([this] { snapshots.collect(); });
         shellsForEvents = &shells;
         launcher.useShells(shells);
         warmImages.whenMade([this] { shells.onImagesChanged(); });
@@ -191,6 +197,9 @@ struct Daemon {
                               monitor,
                               pausePatience};
     core::SnapshotService snapshots{outside.gated.snapshots, table, domains, lifecycle, lineage, taker, jobs};
+    std::chrono::steady_clock::time_point now; ///< of the idle suspender's clock
+    core::IdleSuspender idle{
+        table, outside.links, snapshots, [this] { return now; }, {.look = {}, .retry = std::chrono::minutes(10)}};
     core::KeptDisposables kept{snapshots, *workers, std::chrono::milliseconds(20)};
     core::Reconciler reconciler{{outside.gated.hypervisor, outside.gated.store, outside.templates, outside.builder,
                                  outside.gated.domains, outside.gated.instances, outside.gated.definitions,

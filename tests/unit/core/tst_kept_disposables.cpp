@@ -398,6 +398,73 @@ private slots:
         QCOMPARE(world.problems(), QString());
     }
 
+    void whatOthersCameFrom_goesWithThem() {
+        World world;
+        const auto id = world.kept();
+        world.use(id, "one");
+        QTRY_VERIFY(world.isSuspended(id));
+        const auto node = world.head(id).node.value();
+        const auto fork = world.fork(node, "fork");
+        const auto other = world.from(node);
+        world.removeDomain(id);
+        QTRY_VERIFY(!world.isThere(id));
+        QVERIFY(world.hasNode(node));
+        world.daemon->lifecycle.removeDisposable(other, "test");
+        QTRY_VERIFY(!world.isThere(other));
+        QVERIFY(world.hasNode(node)); // the fork stands there still
+        world.removeDomain(fork);
+        QVERIFY(!world.hasNode(node));
+        QVERIFY(world.outside.snapshots.onDisk()->empty());
+        QCOMPARE(world.problems(), QString());
+    }
+    void whatOthersMovedOnFrom_goes() {
+        World world;
+        const auto id = world.kept();
+        world.use(id, "one");
+        QTRY_VERIFY(world.isSuspended(id));
+        const auto node = world.head(id).node.value();
+        const auto first = world.take(world.work);
+        world.write(world.work, "file", "two");
+        const auto other = world.from(node);
+        world.removeDomain(id);
+        QTRY_VERIFY(!world.isThere(id));
+        QVERIFY(world.hasNode(node));
+        world.daemon->lifecycle.removeDisposable(other, "test");
+        QTRY_VERIFY(!world.isThere(other));
+        QTRY_VERIFY(!world.hasNode(node));
+        QVERIFY(world.hasNode(first));
+        QCOMPARE(world.problems(), QString());
+    }
+    void beginningInASnapshot_waitsForNoErasure() {
+        World world;
+        const auto node = world.take(world.work);
+        const auto going = world.take(world.work);
+        const auto after = world.take(world.work);
+        world.revert(node, {.keepsPresent = false, .isDiskOnly = false});
+        std::optional<DomainId> begun;
+        world.outside.snapshots.whileRemoving = [&] {
+            world.outside.snapshots.whileRemoving = {};
+            begun = world.daemon->snapshots.forkDisposable(kAlice, node, {}).value();
+        };
+        world.remove(going, true);
+        QVERIFY(begun);
+        QVERIFY(!world.hasNode(going) && !world.hasNode(after));
+        world.daemon->lifecycle.removeDisposable(*begun, "test");
+        QTRY_VERIFY(!world.isThere(*begun));
+        QCOMPARE(world.problems(), QString());
+    }
+    void restart_removesAKeptOneInWhichNothingWasRun() {
+        World world;
+        const auto unused = world.kept();
+        const auto used = world.kept();
+        world.daemon->domains.exec(kAlice, used, {.argv = {"true"}}).value();
+        world.write(used, "file", "mine");
+        world.restart();
+        QTRY_VERIFY(!world.isThere(unused));
+        QTRY_VERIFY(world.isSuspended(used));
+        QCOMPARE(world.problems(), QString());
+    }
+
     void removal_leavesWhatSomebodyAskedFor() {
         World world;
         const auto id = world.kept();
@@ -440,6 +507,7 @@ private slots:
                 DomainId id;
                 if (what != "begin in a snapshot") {
                     id = world.kept();
+                    world.daemon->domains.exec(kAlice, id, {.argv = {"true"}}).value();
                     world.write(id, "file", "mine");
                     if (what != "suspension") {
                         world.suspend(id);

@@ -176,7 +176,37 @@ private slots:
         // What must not go costs no other its place.
         QVERIFY(overRetention(lineage, kWork, {.mostAutomatic = 1}, {head.id}) == std::vector{first.id});
         // Nor is it made up for by what people asked for.
-        QVERIFY(overRetention(lineage, kWork, {.mostAutomatic = 0}, {head.id}) == (std::vector{first.id, last.id}));
+        // One of a suspension may go, too: what came from it stays.
+        QVERIFY(overRetention(lineage, kWork, {.mostAutomatic = 0}, {head.id}) ==
+                (std::vector{first.id, parent.id, last.id}));
+    }
+
+    void retentionCountsEachReasonByItself() {
+        auto stop = node({}, "on-stop", 1);
+        const auto upgrade = node({}, "before-upgrade", 2);
+        auto second = above(stop, "on-stop", 3);
+        auto third = above(second, "on-stop", 4);
+        const auto head = above(third, "on-stop", 5);
+        const Lineage lineage{stop, upgrade, second, third, head};
+        // Stops do not drive out what an upgrade has left, though they are many and come one after the other.
+        QVERIFY(overRetention(lineage, kWork, {.mostAutomatic = 2}, {head.id}) == std::vector{stop.id});
+        QVERIFY(overRetention(lineage, kWork, {.mostAutomatic = 1}, {head.id}) == (std::vector{stop.id, second.id}));
+        // A name makes it somebody's.
+        stop.label = "good";
+        QVERIFY(overRetention({stop, upgrade, second, third, head}, kWork, {.mostAutomatic = 2}, {head.id}).empty());
+    }
+
+    void whatGoneDisposablesLeft_isFound() {
+        auto left = node({}, "suspend", 1);
+        left.domainName = disposableName(left.domain);
+        auto named = node({}, "manual", 2);
+        named.domain = kOther;
+        named.domainName = disposableName(kOther);
+        auto app = node({}, "suspend", 3);
+        app.domain = kOther;
+        app.domainName = "work";
+        QVERIFY(goneDisposables({left, named, app}, {}) == std::vector{left.domain});
+        QVERIFY(goneDisposables({left, named, app}, {left.domain}).empty());
     }
 
     void retentionCountsBytes() {

@@ -140,6 +140,75 @@ private slots:
         QVERIFY(scene.world.outside.domains.all()->empty());
         QCOMPARE(scene.world.problems(), QString());
     }
+    /// Both tries ended in the middle, and nothing could be taken back.
+    static void failTwice(Scene& scene) {
+        scene.world.outside.homes.failRename = Error{ErrorCode::HostFailure, "its manifest is damaged"};
+        for (int i = 0; i < 2; ++i) {
+            QVERIFY(!scene.domains().restore(kAlice, "work", {}));
+        }
+        QVERIFY(scene.world.daemon->table.deleted().front().record.phase == DomainRecord::Phase::Restoring);
+    }
+    void restorationThatFailedTwice_canBeMadeUnderAnotherName() {
+        Scene scene;
+        scene.world.stop(scene.work);
+        scene.removeDomain();
+        failTwice(scene);
+        scene.world.outside.homes.failRename.reset();
+        QCOMPARE(scene.domains().restore(kAlice, "work", "other").value(), scene.work);
+        QCOMPARE(scene.domains().findByName(kAlice, "other")->record.id, scene.work);
+        QVERIFY(scene.world.home(scene.work) == scene.home);
+        // The name is free again, and nothing of it is left.
+        QVERIFY(!scene.domains().findByName(kAlice, "work"));
+        scene.world.create("work");
+        scene.world.restart();
+        QCOMPARE(scene.living(), 2U);
+        QCOMPARE(scene.world.problems(), QString());
+    }
+    void restorationThatFailedTwice_canBeRemovedForGood() {
+        Scene scene;
+        scene.world.stop(scene.work);
+        scene.removeDomain();
+        failTwice(scene);
+        scene.world.done(scene.trash().purge(kAlice, "work"));
+        QCOMPARE(scene.deleted(), 0U);
+        QVERIFY(scene.world.outside.store.homes.empty());
+        QVERIFY(scene.world.outside.definitions.domains.empty());
+        QVERIFY(scene.world.outside.setAside.aside.empty());
+        scene.world.restart();
+        QCOMPARE(scene.living() + scene.deleted(), 0U);
+        QCOMPARE(scene.world.problems(), QString());
+    }
+    void restoring_waitsForNoErasure() {
+        Scene scene;
+        scene.removeDomain();
+        const DomainId other = scene.world.create("other");
+        scene.world.done(scene.domains().remove(kAlice, other, {}));
+        // While the gigabytes of one go, another one is restored.
+        std::optional<ErrorCode> twice;
+        std::optional<DomainId> restored;
+        scene.world.outside.store.whileRemovingHome = [&](const DomainId& id) {
+            if (id == other) {
+                restored = scene.domains().restore(kAlice, "work", {}).value();
+                twice = scene.world.end(scene.trash().purge(kAlice, other.text())).error->code;
+            }
+        };
+        scene.world.done(scene.trash().purge(kAlice, "other"));
+        scene.world.outside.store.whileRemovingHome = {};
+        QVERIFY(restored == scene.work);
+        QVERIFY(twice == ErrorCode::Busy);
+        QVERIFY(!scene.world.outside.store.homes.contains(other));
+        QCOMPARE(scene.world.problems(), QString());
+    }
+    void revertOfADeletedDomain_saysHowToGetItBack() {
+        Scene scene;
+        scene.removeDomain();
+        const auto refused = scene.world.daemon->snapshots.revert(kAlice, scene.node, {});
+        QCOMPARE(refused.error().code, ErrorCode::WrongState);
+        for (const std::string& said : {"bulkhead domain restore " + scene.work.text().substr(0, 8),
+                                        "bulkhead snapshot fork " + shortId(scene.node)}) {
+            QVERIFY2(refused.error().message.find(said) != std::string::npos, refused.error().message.c_str());
+        }
+    }
     void expired_goesAtTheNextLook() {
         Scene scene;
         scene.removeDomain();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/scope_guard.hpp"
 #include "imaging/file_instance_store.hpp"
+#include "imaging/file_kept_homes.hpp"
 #include "imaging/file_template_store.hpp"
 #include "process/run.hpp"
 #include "support/contract/image_store_contract.hpp"
@@ -11,6 +12,7 @@
 
 #include <fcntl.h>
 #include <fstream>
+#include <map>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -130,6 +132,64 @@ private slots:
         fs::remove(again.directory / "packages.txt");
         fs::create_symlink("/etc/passwd", again.directory / "packages.txt");
         QVERIFY(!m_templates->confirm("minimal", again));
+    }
+    void versionThatIsThere_isKnown() {
+        const auto first = install("one");
+        const auto second = install("two");
+        QVERIFY(m_templates->has("minimal", first.version) && m_templates->has("minimal", second.version));
+        QVERIFY(!m_templates->has("minimal", std::string(first.version.size(), '0')));
+        QVERIFY(!m_templates->has("other", first.version));
+        for (const char* const bad : {"", ".", "..", "../minimal", "a/b"}) {
+            QVERIFY2(!m_templates->has("minimal", bad) && !m_templates->has(bad, first.version), bad);
+        }
+        fs::remove(first.directory / "root.img");
+        QVERIFY(!m_templates->has("minimal", first.version));
+    }
+    void keptHome_getsAnotherOwnersName_andIsMeasured() {
+        FileKeptHomes homes(ImageLayout(m_root / "state", m_root / "run", kEmulatorGroup));
+        const auto id = randomId<DomainId>();
+        QVERIFY(m_instances->createHome(id, 1000, "work", 64 * kMiB));
+        const auto other = randomId<DomainId>();
+        QVERIFY(m_instances->createHome(other, 1000, "other", 64 * kMiB));
+        const fs::path folder = m_root / "state/homes" / id.text();
+        std::map<fs::path, std::uintmax_t> before;
+        for (const auto& entry : fs::directory_iterator(folder)) {
+            if (entry.path().extension() != ".toml") {
+                before[entry.path()] = entry.file_size();
+            }
+        }
+        QVERIFY(!before.empty());
+        QVERIFY(homes.rename(id, 1001, "work-2"));
+        const auto noted = m_instances->homesOnDisk().value();
+        QCOMPARE(noted.size(), std::size_t{2});
+        QVERIFY(std::find(noted.begin(), noted.end(), core::HomeOnDisk{id, 1001, "work-2"}) != noted.end());
+        QVERIFY(std::find(noted.begin(), noted.end(), core::HomeOnDisk{other, 1000, "other"}) != noted.end());
+        for (const auto& [file, size] : before) {
+            QVERIFY2(fs::exists(file) && fs::file_size(file) == size, file.c_str()); // the disk is what it was
+        }
+        QVERIFY(homes.rename(id, 1001, "work-2")); // again
+        const auto size = homes.sizeOnDisk(id);
+        QVERIFY(size && *size > 0 && *size < 64 * kMiB); // what it takes, not what it can hold
+    }
+    void keptHome_thatIsNotThere_isSuccess() {
+        FileKeptHomes homes(ImageLayout(m_root / "state", m_root / "run", kEmulatorGroup));
+        const auto id = randomId<DomainId>();
+        QVERIFY(homes.rename(id, 1000, "work"));
+        QCOMPARE(homes.sizeOnDisk(id).value(), Bytes{0});
+        QVERIFY(!fs::exists(m_root / "state/homes" / id.text()));
+    }
+    /// What it is made of is not known any more, so nothing is written over it.
+    void keptHome_ofWhichTheNoteIsDamaged_isLeftAlone() {
+        FileKeptHomes homes(ImageLayout(m_root / "state", m_root / "run", kEmulatorGroup));
+        const auto id = randomId<DomainId>();
+        QVERIFY(m_instances->createHome(id, 1000, "work", 64 * kMiB));
+        const fs::path note = m_root / "state/homes" / id.text() / "manifest.toml";
+        QVERIFY(fs::exists(note));
+        std::ofstream(note) << "not = [a note";
+        QVERIFY(!homes.rename(id, 1000, "other"));
+        std::ifstream file(note);
+        QCOMPARE(std::string(std::istreambuf_iterator<char>(file), {}), std::string("not = [a note"));
+        QVERIFY(homes.sizeOnDisk(id).value() > 0);
     }
     void oldVersions_stayWhileInUse() {
         const auto first = install("one");

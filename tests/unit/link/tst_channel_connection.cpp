@@ -124,6 +124,29 @@ private slots:
         QCOMPARE(m_connection->runningExecs(), 0U);
     }
 
+    void useIsKnown() {
+        // Nothing was said yet, or an older process says nothing of windows: it may be in use.
+        QVERIFY(m_connection->use().isInUse);
+        FromChannel hello{.kind = FromChannelKind::Hello};
+        say(hello);
+        QVERIFY(m_connection->waitHello(10s));
+        QVERIFY(m_connection->use().isInUse);
+        hello.value[1] = static_cast<std::uint64_t>(channel::WindowsOpen::None);
+        say(hello);
+        QTRY_VERIFY(!m_connection->use().isInUse);
+        const auto before = m_connection->use().count;
+        say({.kind = FromChannelKind::WindowsOpen, .a = static_cast<std::uint32_t>(channel::WindowsOpen::Some)});
+        QTRY_VERIFY(m_connection->use().isInUse);
+        say({.kind = FromChannelKind::WindowsOpen, .a = static_cast<std::uint32_t>(channel::WindowsOpen::None)});
+        QTRY_VERIFY(!m_connection->use().isInUse);
+        QCOMPARE(m_connection->use().count, before + 2);
+        FromChannel finished{.kind = FromChannelKind::ExecFinished};
+        say(finished);
+        QTRY_COMPARE(m_connection->use().count, before + 3);
+        m_peer.reset(); // lost: nothing is known
+        QTRY_VERIFY(m_connection->use().isInUse);
+    }
+
     void refusalsAreErrors_data() {
         QTest::addColumn<int>("reason");
         QTest::addColumn<int>("errorNumber");
