@@ -244,6 +244,12 @@ Status Reconciler::loadDomains(Report& report) {
             }
         }
         entry.head = headOf(record, report);
+        if (entry.head.node && !m_heads.contains(record.id)) {
+            // Its first node was whole, but that it stands there was not written any more.
+            if (auto stands = m_ports.snapshots.setHead(record.id, entry.head); !stands) {
+                report.problems.push_back(stands.error());
+            }
+        }
         if (!record.lastFailure.empty()) {
             entry.state = DomainState::Failed;
             entry.reason = record.lastFailure;
