@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -32,6 +33,8 @@ constexpr const char* kInspector = "/proc/1/exe";
 /// Of the snapshot that is taken to compare with now: one that Bulkhead removes by itself.
 constexpr const char* kReason = "diff";
 constexpr const char* kNow = "now";
+/// A disk can be made so that looking into it has no end.
+constexpr std::chrono::hours kLongest{2};
 
 QString qt(const std::string& text) {
     return QString::fromStdString(text);
@@ -226,6 +229,7 @@ int diffSnapshots(const SnapshotDiffArguments& arguments, Session& session) {
     }
     client::ExecOptions options;
     options.user = QStringLiteral("root"); // of a guest that is made for this alone
+    options.timeout = kLongest;
     const auto streams = session.await<std::shared_ptr<client::ExecStreams>>(
         [&](auto done) { (*inspector)->exec(argv, options, std::move(done)); });
     if (!streams) {

@@ -48,7 +48,8 @@ ContentComparer::ContentComparer()
     : m_bytesOfA(kChunk)
     , m_bytesOfB(kChunk) {}
 
-ContentComparer::Answer ContentComparer::compare(int a, int b, std::uint64_t size, Report& report) {
+ContentComparer::Answer ContentComparer::compare(int a, int b, std::uint64_t size, std::uint64_t& left,
+                                                 Report& report) {
     std::uint64_t at = 0;
     while (!report.isBroken()) {
         at = std::min(nextData(a, at, size), nextData(b, at, size));
@@ -56,6 +57,10 @@ ContentComparer::Answer ContentComparer::compare(int a, int b, std::uint64_t siz
             return {.isSame = true};
         }
         const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, size - at));
+        if (left < 2 * count) {
+            return {.errorOfA = EFBIG, .errorOfB = EFBIG};
+        }
+        left -= 2 * count;
         const int ofA = readAt(a, m_bytesOfA.data(), count, at);
         const int ofB = readAt(b, m_bytesOfB.data(), count, at);
         if (ofA != 0 || ofB != 0) {

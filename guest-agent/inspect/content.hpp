@@ -19,8 +19,9 @@ public:
         int errorOfA = 0; ///< errno: it could not be read
         int errorOfB = 0;
     };
-    /// Both regular files of `size` bytes. Holes on both sides cost nothing. Counts and ticks in `report`.
-    Answer compare(int a, int b, std::uint64_t size, Report& report);
+    /// Both regular files of `size` bytes. Holes on both sides cost nothing. Counts and ticks in `report`. What is read
+    /// is taken from `left`; EFBIG when that is not enough.
+    Answer compare(int a, int b, std::uint64_t size, std::uint64_t& left, Report& report);
 
 private:
     std::vector<char> m_bytesOfA;

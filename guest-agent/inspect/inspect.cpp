@@ -8,8 +8,10 @@
 
 #include <array>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <string>
+#include <sys/statvfs.h>
 #include <utility>
 
 namespace bulkhead::inspect {
@@ -56,6 +58,12 @@ Pair openPair(Disk disk, const std::string& folder, Report& report) {
     return pair;
 }
 
+/// Of the file system, in bytes: no more can be on it that is worth reading twice.
+std::uint64_t sizeOf(int top) {
+    struct statvfs info {};
+    return ::fstatvfs(top, &info) == 0 ? std::uint64_t{info.f_blocks} * info.f_frsize : 0;
+}
+
 } // namespace
 
 int inspectDisks(bool isDeep, int output) {
@@ -74,7 +82,9 @@ int inspectDisks(bool isDeep, int output) {
     for (const Pair& pair : pairs) {
         report.diskIs(pair.disk, pair.state);
         if (pair.state == DiskState::Compared) {
-            compareTrees(pair.tops[0].get(), pair.tops[1].get(), {.disk = pair.disk, .isDeep = isDeep}, report);
+            WalkOptions options{.disk = pair.disk, .isDeep = isDeep};
+            options.limits.contentBytes = 4 * (sizeOf(pair.tops[0].get()) + sizeOf(pair.tops[1].get()));
+            compareTrees(pair.tops[0].get(), pair.tops[1].get(), options, report);
         }
     }
     return report.end() ? 0 : 1;

@@ -137,7 +137,8 @@ private:
     bool look(const Opened& directory, const char* name, std::size_t side, std::optional<FileState>& state) {
         FileState seen;
         if (::fstatat(directory.fd.get(), name, &seen.info, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) != 0) {
-            note(NoteKind::Unreadable, side, errno);
+            // The kernel itself finds that a directory would be its own ancestor. (Links are not followed.)
+            note(errno == ELOOP ? NoteKind::SeenBefore : NoteKind::Unreadable, side, errno == ELOOP ? 0 : errno);
             return false;
         }
         if (S_ISLNK(seen.info.st_mode)) {
@@ -251,8 +252,8 @@ private:
         }
         std::uint32_t what = bySize;
         if (bySize == 0 && a.st_size > 0) {
-            const auto answer =
-                m_content.compare(files[0].get(), files[1].get(), static_cast<std::uint64_t>(a.st_size), m_report);
+            const auto answer = m_content.compare(files[0].get(), files[1].get(), static_cast<std::uint64_t>(a.st_size),
+                                                  m_contentLeft, m_report);
             for (std::size_t side = 0; side < 2; ++side) {
                 if (const int why = side == 0 ? answer.errorOfA : answer.errorOfB; why != 0) {
                     note(NoteKind::Unreadable, side, why);
@@ -268,6 +269,7 @@ private:
     Report& m_report;
     NameBudget m_budget;
     ContentComparer m_content;
+    std::uint64_t m_contentLeft = m_options.limits.contentBytes;
     std::array<SeenDirectories, 2> m_seen;
     std::array<dev_t, 2> m_device{};
     std::string m_path;

@@ -4,6 +4,7 @@
 #include "inspect/report.hpp"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace bulkhead::inspect {
 
@@ -14,6 +15,8 @@ struct WalkLimits {
     std::size_t namesInDirectory = 1'000'000;
     /// Bytes for the names of all directories that are open at once. Growing may take as much again for a moment.
     std::size_t nameBytes = 96 * 1024 * 1024;
+    /// Bytes of content, of both sides together. A crafted disk can have one block in files of any size.
+    std::uint64_t contentBytes = UINT64_MAX;
 };
 
 struct WalkOptions {

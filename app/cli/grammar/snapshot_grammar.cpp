@@ -24,9 +24,10 @@ constexpr const char* kForkFooter = "The new domain is not started. It and its s
 constexpr const char* kDiffFooter =
     "A disposable domain looks into both, and what it finds is listed: added (+), removed (-) and changed (~) files "
     "and\n"
-    "packages. What it says is a guest's word. Files that nothing has touched since both were one are not read, "
-    "unless\n"
-    "--deep. With \"now\" a snapshot without the memory is taken first, which goes by itself later.";
+    "packages. What it says is a guest's word. Files that look untouched since both were one are not read, unless "
+    "--deep:\n"
+    "who was root in there can make a file look so. A damaged disk may show less than it had. With \"now\" a snapshot\n"
+    "without the memory is taken first, which goes by itself later.";
 
 constexpr const char* kWithoutMemory = "The disks alone, without the memory: it boots";
 

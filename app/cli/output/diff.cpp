@@ -200,9 +200,11 @@ void DiffText::diskIs(Disk disk, DiskState state) {
         return;
     case DiskState::OnlyA:
     case DiskState::OnlyB:
+        m_isUncertain = true;
         write("\n" + name + ": not compared, only " + (state == DiskState::OnlyA ? "A" : "B") + " has one\n");
         return;
     case DiskState::Unreadable:
+        m_isUncertain = true;
         write("\n" + name + ": not compared, see below\n");
         return;
     }
@@ -215,10 +217,9 @@ void DiffText::entry(const DiffEntry& entry) {
 }
 
 void DiffText::note(const DiffNote& note) {
+    m_isUncertain = true;
     if (m_isUnlimited || m_notes.size() < kMostNotesShown) {
         m_notes.push_back(noteText(note));
-    } else {
-        ++m_moreNotes;
     }
 }
 
@@ -235,14 +236,15 @@ void DiffText::finish(const client::Failure* failure) {
         for (const std::string& note : m_notes) {
             write("  " + note + "\n");
         }
-        if (m_moreNotes != 0) {
-            write(fmt::format("  … and {} more; all of them: --all\n", m_moreNotes));
+        if (m_totals.notes > m_notes.size()) {
+            write(fmt::format("  … and {} more{}\n", m_totals.notes - m_notes.size(),
+                              m_isUnlimited ? ", which were counted only" : ": --all"));
         }
     }
     if (failure != nullptr) {
         write("\nThis is not all: see the error.\n");
     } else if (m_seen == 0 && m_totals.added + m_totals.removed + m_totals.changed == 0) {
-        write("\nNothing differs.\n");
+        write(m_isUncertain ? "\nNothing differs in what could be compared.\n" : "\nNothing differs.\n");
     } else {
         write(fmt::format("\nFiles: {}. Packages: {}.\n", counted(m_totals.added, m_totals.removed, m_totals.changed),
                           counted(m_totals.packagesAdded, m_totals.packagesRemoved, m_totals.packagesChanged)));
