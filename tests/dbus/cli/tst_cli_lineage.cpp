@@ -260,6 +260,44 @@ private slots:
         QCOMPARE(call("domain unpause nope").code, 4);
     }
 
+    void contain() {
+        FakeDomain& work = m_fake->addDomain("work");
+        work.description["state"] = "paused";
+        m_fake->jobResult = {{"evidence", kFirst}, {"last-good", ""}, {"note", ""}};
+        Ended ended = call("domain contain work");
+        QCOMPARE(ended.code, 0);
+        QVERIFY2(ended.out.startsWith("Domain work stands still. What it is now is kept as snapshot 1a2b3c4d.\n"),
+                 ended.out);
+        QVERIFY2(!ended.out.contains("snapshot revert"), ended.out); // there is nothing to go back to
+        QVERIFY2(ended.out.contains("bulkhead snapshot fork 1a2b3c4d NAME"), ended.out);
+        QVERIFY2(ended.out.contains("bulkhead domain unpause work"), ended.out);
+
+        m_fake->jobResult = {{"evidence", kFirst}, {"last-good", kSecond}, {"note", "odd\x1b"}};
+        ended = call("domain contain work --no-diff");
+        QCOMPARE(ended.code, 0);
+        QVERIFY2(ended.out.contains("bulkhead snapshot revert work "), ended.out);
+        QVERIFY2(ended.out.contains("--deep"), ended.out);
+        QVERIFY2(ended.out.contains("Note: odd") && !ended.out.contains('\x1b'), ended.out);
+        const auto json = parsed(call("domain contain work --json"));
+        QCOMPARE(json["evidence"].toString(), QString(kFirst));
+        QCOMPARE(json["last_good"].toString(), QString(kSecond));
+        QCOMPARE(json["state"].toString(), QString("paused"));
+
+        // A comparison that fails is no failure of what was asked for.
+        m_fake->failNext("org.bulkhead1.Error.WrongState", "no template", "Inspect");
+        m_fake->addSnapshot(kFirst, "work");
+        m_fake->addSnapshot(kSecond, "work");
+        ended = call("domain contain work");
+        QCOMPARE(ended.code, 0);
+        QVERIFY2(ended.err.contains("no template"), ended.err);
+        QVERIFY2(ended.out.contains("It is contained; only the comparison failed."), ended.out);
+
+        m_fake->jobResult = {};
+        m_fake->failNext("org.bulkhead1.Error.NoSpace", "domain \"work\" is paused, but", "Contain");
+        QCOMPARE(call("domain contain work").code, 1);
+        QCOMPARE(call("domain contain nope").code, 4);
+    }
+
     void suspendAndResume() {
         FakeDomain& work = m_fake->addDomain("work");
         QCOMPARE(call("domain suspend work").out, QByteArray("Domain work is suspended.\n"));
