@@ -339,6 +339,7 @@ int run(const Settings& settings) noexcept {
                                        .clock = clock},
                                       lineage, templates, monitor);
     core::PauseService pauses(table, {.hypervisor = hypervisor, .links = links, .instances = instanceRepository}, jobs);
+    pauses.whenResumed([&clocks](const InstanceId& instance) { clocks.setSoon(instance); });
     core::ContainService containment(table, pauses, snapshotTaker, lineage, jobs);
     core::SnapshotService snapshots(snapshotStore, table, domains, lifecycle, lineage, snapshotTaker, jobs);
     domains.whenRemoved([&snapshots] { snapshots.collect(); });

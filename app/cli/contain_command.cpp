@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/output/json.hpp"
 #include "cli/output/report.hpp"
 #include "client/domain.hpp"
 #include "client/snapshots.hpp"

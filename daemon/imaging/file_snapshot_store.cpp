@@ -401,6 +401,9 @@ Status FileSnapshotStore::dropMemory(const SnapshotId& id) {
             return removed;
         }
     }
+    if (const auto used = filesInUse()) {
+        m_images.removeUnused(*used);
+    }
     return {};
 }
 

@@ -379,6 +379,12 @@ void FileWarmImageStore::discard(const std::filesystem::path& folder) {
 
 void FileWarmImageStore::remove(const core::WarmImage& image) {
     const std::lock_guard lock(m_publishing);
+    // Those of other labels are copies of it.
+    for (const core::WarmImage& other : all(image.key.templateName, image.key.templateVersion)) {
+        if (other.memoryDigest == image.memoryDigest) {
+            retire(other.memory.parent_path());
+        }
+    }
     retire(image.memory.parent_path());
 }
 

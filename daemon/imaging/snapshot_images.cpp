@@ -116,6 +116,9 @@ void SnapshotImages::removeUnused(std::vector<std::filesystem::path> wanted) {
         if (!node) {
             return;
         }
+        if (node->record.phase == core::SnapshotRecord::Phase::Removed) {
+            continue; // nobody begins in its memory any more
+        }
         if (!node->memoryImage.empty()) {
             wanted.push_back(memory::imagePath(m_layout.memoryImages(), node->memoryImage));
         }

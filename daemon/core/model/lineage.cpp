@@ -211,7 +211,8 @@ std::vector<SnapshotId> overRetention(const Lineage& lineage, const DomainId& do
     std::map<std::string_view, std::size_t> counts;
     Bytes bytes = 0;
     for (const SnapshotRecord& record : lineage) {
-        const bool isPassing = record.reason == kReasonSuspend || record.reason == kReasonOnStop;
+        const bool isPassing = record.reason == kReasonSuspend || record.reason == kReasonOnStop ||
+                               record.reason == kReasonBeforeUpgrade || record.reason == kReasonDiff;
         if (isPresent(record) && record.domain == domain && isAutomatic(record) && !record.isPinned &&
             record.label.empty() && !contains(keep, record.id) && (isPassing || !hasPresentChild(lineage, record.id))) {
             automatic.push_back(&record);

@@ -61,6 +61,10 @@ Result<JobResult> ContainService::run(const DomainId& domain, const JobContext& 
     case DomainState::Stopped:
         break;
     case DomainState::Suspended:
+        if (before && before->domain != domain) {
+            return fail(ErrorCode::WrongState, "domain \"" + name + "\" has not run since it was made of snapshot " +
+                                                   shortId(before->id) + ": there is nothing to contain");
+        }
         if (before) {
             // Nothing has happened since: that snapshot is the evidence.
             auto pinned = m_lineage.edit(before->id, [](SnapshotRecord& record) {

@@ -123,7 +123,7 @@ Result<WarmImageKey> InstanceLauncher::keyOf(const Plan& plan) {
 }
 
 Result<WarmImageKey> InstanceLauncher::imageKey(const std::string& templateName, const std::string& size, Audio audio,
-                                                 const std::string& label) {
+                                                const std::string& label) {
     auto planned = plan({.templateName = templateName, .size = size, .label = label, .audio = audio});
     if (!planned) {
         return fail(planned.error());

@@ -143,6 +143,9 @@ Result<StartResult> LifecycleService::launch(const DomainEntry& domain, const st
             return fail(cleaned.error().in("what is left of the last run of " + name));
         }
     }
+    if (!nextState(domain.state, DomainEvent::StartRequested)) {
+        return fail(ErrorCode::WrongState, name + " is " + std::string(nameOf(domain.state)));
+    }
     const std::string note = prepareVersion(domain, node, job);
     if (job.cancelToken().stop_requested()) {
         return fail(ErrorCode::Cancelled, "cancelled");
@@ -317,6 +320,15 @@ Result<JobResult> LifecycleService::runStop(const DomainId& id, StopOptions opti
         const auto entry = m_table.find(id);
         if (!entry) {
             return fail(ErrorCode::NotFound, "no such domain");
+        }
+        if (!options.force && entry->instance && entry->instance->isHeld &&
+            entry->record.kind != DomainKind::Disposable) {
+            return fail(
+                ErrorCode::WrongState,
+                "domain \"" + entry->record.name +
+                    "\" is paused, so it cannot shut down in order; let it go on first (bulkhead domain unpause " +
+                    entry->record.name + "), or cut its power (bulkhead domain stop --force " + entry->record.name +
+                    "), which loses what it has not written to its disks");
         }
         if (entry->record.kind != DomainKind::Disposable) {
             if (auto ended = endInstance(*entry, options); !ended) {
@@ -648,6 +660,11 @@ void LifecycleService::handleLostLink(const InstanceId& instance, const LinkLoss
     }
     const DomainId& id = found->record.id;
     std::string reason = loss.reason;
+    if (!loss.isViolation && found->instance && found->instance->isHeld) {
+        // A guest that stands still cannot answer on a new one. Its owner lets it go on, or ends it.
+        m_linkWork.postAfter(m_patience.settle, [this, instance, loss] { handleLostLink(instance, loss); });
+        return;
+    }
     if (!loss.isViolation) {
         const bool hadPrograms = m_links.runningExecs(instance) > 0;
         if (found->record.kind == DomainKind::Disposable && hadPrograms && !found->record.isKept) {

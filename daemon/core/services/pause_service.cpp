@@ -11,6 +11,10 @@ tl::unexpected<Error> wrongState(const DomainEntry& entry, const std::string& wa
                 "domain \"" + entry.record.name + "\" is " + std::string(nameOf(entry.state)) + "; " + wanted);
 }
 
+bool isHeld(const DomainEntry& entry) {
+    return entry.state == DomainState::Paused && entry.instance && entry.instance->isHeld;
+}
+
 } // namespace
 
 Result<DomainEntry> PauseService::find(const Caller& caller, const DomainId& id) const {
@@ -26,7 +30,7 @@ Result<JobId> PauseService::pause(const Caller& caller, const DomainId& id) {
     if (!entry) {
         return fail(entry.error());
     }
-    if (entry->state == DomainState::Paused) {
+    if (isHeld(*entry)) {
         return m_jobs.finished("pause", caller.uid, id);
     }
     return m_jobs.begin("pause", caller.uid, [this, id](const JobContext& /*job*/) {
@@ -56,10 +60,7 @@ Status PauseService::runPause(const DomainId& id) {
     if (!entry) {
         return fail(ErrorCode::NotFound, "no such domain");
     }
-    if (entry->state == DomainState::Paused) {
-        return {};
-    }
-    return hold(*entry);
+    return isHeld(*entry) ? Status{} : hold(*entry);
 }
 
 Status PauseService::hold(const DomainEntry& entry) {
@@ -106,7 +107,7 @@ Status PauseService::runUnpause(const DomainId& id) {
     if (entry->state != DomainState::Paused || !entry->instance) {
         return wrongState(*entry, "only what is paused can go on");
     }
-    if (!entry->reason.empty()) {
+    if (!entry->instance->isHeld && !entry->reason.empty()) {
         return wrongState(*entry, entry->reason);
     }
     if (auto released = setHeld(*entry, false); !released) {
@@ -118,6 +119,9 @@ Status PauseService::runUnpause(const DomainId& id) {
     }
     if (auto applied = m_table.apply(id, DomainEvent::ResumeRequested); !applied) {
         return applied;
+    }
+    if (m_whenResumed) {
+        m_whenResumed(entry->instance->id);
     }
     // Its clock stood still. One that does not answer now goes on all the same.
     if (auto set = m_ports.links.thaw(entry->instance->id); !set) {

@@ -8,6 +8,7 @@
 #include "core/services/job_service.hpp"
 
 #include <chrono>
+#include <functional>
 
 namespace bulkhead::core {
 
@@ -27,6 +28,9 @@ public:
         , m_ports(ports)
         , m_jobs(jobs)
         , m_busy(busy) {}
+
+    /// Called for each guest that goes on, from a job's thread. To be set before the first.
+    void whenResumed(std::function<void(const InstanceId&)> told) { m_whenResumed = std::move(told); }
 
     /// WrongState unless it runs. One that is paused already: a job that is done.
     Result<JobId> pause(const Caller& caller, const DomainId& id);
@@ -48,6 +52,7 @@ private:
     Ports m_ports;
     JobService& m_jobs;
     std::chrono::milliseconds m_busy;
+    std::function<void(const InstanceId&)> m_whenResumed;
 };
 
 } // namespace bulkhead::core

@@ -156,8 +156,8 @@ void ShellPool::review() {
         return;
     }
     // Whoever used a template goes on to use it when there is a newer version.
-    const auto key = m_launcher.imageKey(wanted->image.templateName, wanted->image.size, wanted->image.audio,
-                                         wanted->image.label);
+    const auto key =
+        m_launcher.imageKey(wanted->image.templateName, wanted->image.size, wanted->image.audio, wanted->image.label);
     if (!key) {
         return; // libvirtd is away, or memory is short: nothing is known of the images
     }

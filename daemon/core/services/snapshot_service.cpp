@@ -14,6 +14,8 @@ namespace {
 
 /// Layers of a home, each of which an emulator opens, above which only people add to them.
 constexpr std::size_t kMostLayers = 100;
+/// For people, too: libvirt's descriptions of machines may not be nested deeper than some 250 elements.
+constexpr std::size_t kMostLayersAtAll = 180;
 
 /// How long a suspension waits for another one of the same domain, which may have gigabytes to write.
 constexpr std::chrono::minutes kOtherSuspension{5};
@@ -172,7 +174,7 @@ Result<SnapshotTaker::Taken> SnapshotService::takeNow(const DomainId& domain, co
         return m_lineage
             .edit(head->id,
                   [&](SnapshotRecord& record) {
-                      record.reason = wish.reason;
+                      record.reason = record.reason == kReasonEvidence ? record.reason : wish.reason;
                       record.label = wish.label.empty() ? record.label : wish.label;
                   })
             .map([](SnapshotRecord&& record) {
@@ -189,13 +191,28 @@ Result<SnapshotTaker::Taken> SnapshotService::takeNow(const DomainId& domain, co
         return fail(ErrorCode::WrongState, "domain \"" + entry->record.name + "\" is " +
                                                std::string(nameOf(entry->state)) +
                                                "; a snapshot needs it running, paused or stopped");
-    case DomainState::Paused: {
-        SnapshotTaker::Wish standing = wish;
-        standing.isStanding = true;
-        return m_taker.take(*entry, standing, job);
+    case DomainState::Paused:
+        break;
     }
+    if (const std::size_t depth = depthOf(*entry); depth > kMostLayersAtAll) {
+        return fail(ErrorCode::LimitExceeded, "the disks of domain \"" + entry->record.name + "\" lie above " +
+                                                  std::to_string(depth - 1) +
+                                                  " layers already; a machine cannot have many more. Going back to an "
+                                                  "older snapshot makes it fewer");
     }
-    return m_taker.take(*entry, wish, job);
+    SnapshotTaker::Wish asItIs = wish;
+    asItIs.isStanding = entry->state == DomainState::Paused;
+    return m_taker.take(*entry, asItIs, job);
+}
+
+/// Layers of its deeper disk; 0: not known.
+std::size_t SnapshotService::depthOf(const DomainEntry& entry) {
+    if (!entry.instance) {
+        const auto home = m_store.home(entry.record.id);
+        return home ? home->layers.size() : 0;
+    }
+    const auto disks = m_store.disksOf(entry.instance->id);
+    return disks ? std::max(disks->home.layers.size(), disks->system.layers.size()) : 0;
 }
 
 Result<SnapshotId> SnapshotService::keepHome(const DomainId& domain, std::string_view reason, const JobContext& job) {
@@ -220,7 +237,6 @@ std::vector<SnapshotId> SnapshotService::suspendedIn() const {
         if (entry.head.isSuspended && entry.head.node) {
             nodes.push_back(*entry.head.node);
         }
-        nodes.insert(nodes.end(), entry.inspectedNodes.begin(), entry.inspectedNodes.end());
     }
     return nodes;
 }
@@ -232,6 +248,7 @@ std::vector<SnapshotId> SnapshotService::livedIn() const {
         if (entry.record.kind == DomainKind::Disposable && entry.head.node) {
             nodes.push_back(*entry.head.node);
         }
+        nodes.insert(nodes.end(), entry.inspectedNodes.begin(), entry.inspectedNodes.end());
     }
     return nodes;
 }
@@ -300,12 +317,8 @@ void SnapshotService::collect(const std::optional<DomainId>& leaving) {
 /// What kept disposables left because others stood there: those may have gone by now.
 void SnapshotService::forgetGone(const std::optional<DomainId>& leaving) {
     const std::lock_guard lock(m_removing);
-    std::vector<DomainId> known;
-    for (const DomainEntry& entry : m_table.withDeleted()) {
-        known.push_back(entry.record.id);
-    }
     const auto stay = heads(leaving);
-    for (const DomainId& gone : goneDisposables(m_lineage.all(), known)) {
+    for (const DomainId& gone : m_gone) {
         const auto nodes = nodesOfGone(m_lineage.all(), gone, stay);
         if (auto hidden = nodes.empty() ? Status{} : m_lineage.hide(nodes); !hidden) {
             log::warning("snapshots of a disposable that is gone stay for now",
@@ -388,7 +401,8 @@ Status SnapshotService::moveTo(const SnapshotRecord& node, bool inMemory, Revert
         return ended;
     }
     const DomainHead before{entry->head.node, false};
-    if (auto stands = m_lineage.setHead(domain, {node.id, false}); !stands) {
+    // With the version first: a start over a home that has not moved yet ignores it, the reverse would be an upgrade.
+    if (auto stands = m_lineage.setHead(domain, {node.id, false, holdsVersion(node)}); !stands) {
         return stands;
     }
     if (auto moved = m_store.resetHome(domain, entry->record.owner, entry->record.name, node.home); !moved) {
@@ -397,11 +411,6 @@ Status SnapshotService::moveTo(const SnapshotRecord& node, bool inMemory, Revert
                          {{"DOMAIN", domain.text()}, {"ERROR", back.error().message}});
         }
         return moved;
-    }
-    if (holdsVersion(node)) {
-        if (auto kept = m_lineage.setHead(domain, {node.id, false, true}); !kept) {
-            return kept;
-        }
     }
     if (inMemory) {
         // Last: what is said to be suspended has the disks of its memory.
@@ -522,6 +531,9 @@ Result<JobResult> SnapshotService::runFork(const Caller& caller, const SnapshotI
     } else {
         definition.templateName = node->templateName; // it is gone: what the node knows of it
     }
+    if (holdsVersion(*node)) {
+        definition.templateName = node->templateName; // its domain may have another one by now
+    }
     definition.size = node->size;
     definition.label = options.label.value_or(definition.label);
     definition.egress = options.egress.value_or(definition.egress);
@@ -632,6 +644,10 @@ Result<JobResult> SnapshotService::runSuspend(const DomainId& domain, const IsUn
         if (!closed || !isUnused(*before)) {
             return JobResult(domain);
         }
+        if (!isKept && depthOf(*before) > kMostLayers) {
+            return fail(ErrorCode::LimitExceeded,
+                        "its disks lie above so many layers that it is not suspended by itself any more");
+        }
     }
     auto taken =
         takeNow(domain, {.kind = SnapshotKind::Full, .reason = std::string(kReasonSuspend), .isLast = true}, job);
@@ -654,6 +670,7 @@ Result<JobResult> SnapshotService::runSuspend(const DomainId& domain, const IsUn
 Status SnapshotService::forget(const DomainId& disposable) {
     {
         const std::lock_guard lock(m_removing);
+        m_gone.insert(disposable);
         const auto nodes = nodesOfGone(m_lineage.all(), disposable, heads(disposable));
         if (auto hidden = nodes.empty() ? Status{} : m_lineage.hide(nodes); !hidden) {
             return hidden;

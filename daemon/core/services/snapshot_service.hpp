@@ -15,6 +15,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -103,6 +104,7 @@ private:
     Result<SnapshotRecord> usable(const SnapshotId& id, bool needsMemory);
     Result<SnapshotTaker::Taken> takeNow(const DomainId& domain, const SnapshotTaker::Wish& wish,
                                          const JobContext& job);
+    std::size_t depthOf(const DomainEntry& entry);
     [[nodiscard]] std::vector<SnapshotId> suspendedIn() const;
     [[nodiscard]] std::vector<SnapshotId> livedIn() const;
     [[nodiscard]] std::vector<SnapshotId> heads(const std::optional<DomainId>& butOf) const;
@@ -126,6 +128,8 @@ private:
     /// What is to go is found out and taken out of sight in one piece. Never held while files are erased: calls of
     /// users wait for it.
     std::mutex m_removing;
+    /// Disposables that this daemon has removed. Of others it may be the database that was lost.
+    std::set<DomainId> m_gone;
 };
 
 } // namespace bulkhead::core

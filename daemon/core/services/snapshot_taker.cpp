@@ -39,8 +39,9 @@ struct SnapshotTaker::Plan {
     std::chrono::milliseconds pause{0};
     std::string note;
     bool isLast = false;
-    bool isHeld = false;     ///< it is paused, and stays so
-    bool isStanding = false; ///< it was paused before
+    bool isAtVersion = false; ///< see DomainHead
+    bool isHeld = false;      ///< it is paused, and stays so
+    bool isStanding = false;  ///< it was paused before
     bool isCommitted = false;
     bool mayHaveSwitched = false; ///< the emulator may write to the new layers
     bool isPublished = false;     ///< the frozen layers are the node's alone: nobody may write to them any more
@@ -74,6 +75,14 @@ Result<SnapshotTaker::Plan> SnapshotTaker::plan(const DomainEntry& domain, const
         if (record.reason == kReasonBeforeUpgrade && !ran.version.empty()) {
             record.templateName = ran.name; // also where the definition names another template by now
             record.templateVersion = ran.version;
+        }
+        const auto before =
+            domain.head.isAtVersion && domain.head.node ? m_lineage.find(*domain.head.node) : std::nullopt;
+        if (before) {
+            // It has not run since it went back to that version.
+            plan.isAtVersion = true;
+            record.templateName = before->templateName;
+            record.templateVersion = before->templateVersion;
         }
         return plan;
     }
@@ -289,7 +298,7 @@ Result<SnapshotTaker::Taken> SnapshotTaker::finish(Plan& plan) {
         return fail(record.error());
     }
     plan.isPublished = true;
-    const DomainHead head{record->id, plan.isLast && plan.instance};
+    const DomainHead head{record->id, plan.isLast && plan.instance, plan.isAtVersion};
     const auto recorded = m_lineage.save(*record).and_then([&] { return m_lineage.setHead(record->domain, head); });
     if (!recorded) {
         return fail(recorded.error());

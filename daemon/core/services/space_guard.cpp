@@ -49,7 +49,13 @@ void SpaceGuard::look() {
             [[maybe_unused]] const auto told = m_table.apply(
                 id, DomainEvent::PauseRequested, "the host's disk is full; it goes on by itself when there is room");
         }
-        if (!hasRoom() || (entry->instance && entry->instance->isHeld)) {
+        if (!hasRoom()) {
+            continue;
+        }
+        // Nobody takes a picture of it meanwhile, and its owner has not paused it since; else the next look.
+        const auto operation = m_table.beginOperation(id, "going on");
+        const auto now = operation ? m_table.find(id) : std::nullopt;
+        if (!now || !now->instance || now->instance->id != instance.id || now->instance->isHeld) {
             continue;
         }
         if (auto resumed = m_hypervisor.resume(instance.id); !resumed) {

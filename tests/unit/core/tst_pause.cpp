@@ -95,13 +95,53 @@ private slots:
         QCOMPARE(unpaused.state, JobState::Failed);
         QVERIFY(unpaused.error->message.ends_with("the host's disk is full"));
         QVERIFY(scene.world.hypervisor.isPaused(instance));
+        // Paused by its owner on top of that, it is the owner's to let go on.
+        QCOMPARE(scene.pause().state, JobState::Succeeded);
+        QVERIFY(scene.daemon.table.find(scene.id)->instance->isHeld);
+        QCOMPARE(scene.unpause().state, JobState::Succeeded);
+        QCOMPARE(scene.state(), DomainState::Running);
+    }
+
+    void failedPause_isForgotten() {
+        Scene scene;
+        scene.start();
+        scene.world.hypervisor.setReachable(false);
+        QCOMPARE(scene.pause().state, JobState::Failed);
+        QVERIFY(!scene.daemon.table.find(scene.id)->instance->isHeld);
+        scene.world.hypervisor.setReachable(true);
+    }
+
+    /// A guest that stands still cannot answer on a new channel; nothing ends it for that.
+    void lostChannel_waitsUntilItGoesOn() {
+        Scene scene;
+        const auto instance = scene.start();
+        QCOMPARE(scene.pause().state, JobState::Succeeded);
+        scene.daemon.lifecycle.onLinkLost(instance, {"the channel process ended", false});
+        QCOMPARE(scene.unpause().state, JobState::Succeeded);
+        QTRY_VERIFY(scene.world.links.reopened(instance) > 0); // by then it can
+        QCOMPARE(scene.state(), DomainState::Running);
+    }
+
+    void startOfAPausedOne_changesNothing() {
+        Scene scene;
+        scene.start();
+        QCOMPARE(scene.pause().state, JobState::Succeeded);
+        const auto ran = scene.daemon.table.find(scene.id)->record.ranWith;
+        const auto started = scene.daemon.wait(scene.daemon.lifecycle.start(kAlice, scene.id).value());
+        QCOMPARE(started.error->code, ErrorCode::WrongState);
+        QVERIFY(scene.daemon.table.find(scene.id)->record.ranWith == ran);
     }
 
     void pausedOne_canBeStopped() {
         Scene scene;
         scene.start();
         QCOMPARE(scene.pause().state, JobState::Succeeded);
-        QCOMPARE(scene.daemon.wait(scene.daemon.lifecycle.stop(kAlice, scene.id, {}).value()).state,
+        // In order it cannot be: that would be a power cut that nobody asked for.
+        const auto orderly = scene.daemon.wait(scene.daemon.lifecycle.stop(kAlice, scene.id, {}).value());
+        QCOMPARE(orderly.error->code, ErrorCode::WrongState);
+        QVERIFY(orderly.error->message.find("unpause") != std::string::npos);
+        QCOMPARE(scene.state(), DomainState::Paused);
+        QCOMPARE(scene.daemon.wait(scene.daemon.lifecycle.stop(kAlice, scene.id, {.force = true}).value()).state,
                  JobState::Succeeded);
         QCOMPARE(scene.state(), DomainState::Stopped);
     }
