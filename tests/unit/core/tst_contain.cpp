@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first act after an incident, over fakes: what stands still, what is kept, and what may begin in it.
-#include "core/services/contain_service.hpp"
-
-#include "core/services/pause_service.hpp"
 #include "unit/core/snapshot_world.hpp"
+
+#include "core/services/contain_service.hpp"
+#include "core/services/pause_service.hpp"
 
 #include <QTest>
 
