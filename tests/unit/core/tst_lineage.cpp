@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of the snapshot tree, without any file.
+#include "core/model/domain.hpp"
 #include "core/model/lineage.hpp"
 
 #include <QTest>
