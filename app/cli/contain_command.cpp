@@ -86,6 +86,9 @@ int containDomain(const DomainContainArguments& arguments, Session& session) {
         difference.to = evidence.toStdString();
         compared = diffSnapshots(difference, session);
     }
+    if (compared == exit_code::kDone && isPaused && !lastGood.isEmpty() && !arguments.comparesNot) {
+        printOut("Files that it had not written to its disks yet are in the memory of the evidence only.\n");
+    }
     const std::string next = nextSteps(name, evidence, lastGood, isPaused);
     return printOut((compared == exit_code::kDone ? "" : "It is contained; only the comparison failed.\n") + next);
 }

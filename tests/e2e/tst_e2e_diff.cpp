@@ -294,7 +294,7 @@ private slots:
                           "    time.sleep(0.05)\n"
                           "' </dev/null >/dev/null 2>&1 & "
                           "for i in $(seq 200); do [ -s /home/user/infected ] && break; sleep 0.1; done; "
-                          "cat /home/user/infected | head -1"),
+                          "sync; cat /home/user/infected | head -1"),
                  QByteArray("1"));
         const auto contained = cli({"domain", "contain", "one"});
         COMPARE_STATUS(contained, 0);
@@ -338,7 +338,7 @@ private slots:
     }
 
     void end() {
-        COMPARE_STATUS(cli({"domain", "stop", "one"}), 0);
+        COMPARE_STATUS(cli({"domain", "stop", "one", "--force"}), 0);
         VERIFY_NO_TRACES();
     }
 };

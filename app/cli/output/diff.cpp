@@ -218,6 +218,7 @@ void DiffText::entry(const DiffEntry& entry) {
 
 void DiffText::note(const DiffNote& note) {
     m_isUncertain = true;
+    ++m_notesSeen;
     if (m_isUnlimited || m_notes.size() < kMostNotesShown) {
         m_notes.push_back(noteText(note));
     }
@@ -236,9 +237,11 @@ void DiffText::finish(const client::Failure* failure) {
         for (const std::string& note : m_notes) {
             write("  " + note + "\n");
         }
-        if (m_totals.notes > m_notes.size()) {
-            write(fmt::format("  … and {} more{}\n", m_totals.notes - m_notes.size(),
-                              m_isUnlimited ? ", which were counted only" : ": --all"));
+        if (m_notesSeen > m_notes.size()) {
+            write(fmt::format("  … and {} more; all of them: --all\n", m_notesSeen - m_notes.size()));
+        }
+        if (m_totals.notes > m_notesSeen) {
+            write(fmt::format("  … and {} more that were counted only\n", m_totals.notes - m_notesSeen));
         }
     }
     if (failure != nullptr) {

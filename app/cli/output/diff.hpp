@@ -63,6 +63,7 @@ private:
     std::uint64_t m_seen = 0;
     std::string m_head; ///< of a group that has no line yet
     std::vector<std::string> m_notes;
+    std::uint64_t m_notesSeen = 0;
     bool m_isUncertain = false; ///< something could not be compared
     client::DiffTotals m_totals;
 };

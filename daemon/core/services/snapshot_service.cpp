@@ -190,8 +190,13 @@ Result<SnapshotTaker::Taken> SnapshotService::takeNow(const DomainId& domain, co
     case DomainState::Stopping:
         return fail(ErrorCode::WrongState, "domain \"" + entry->record.name + "\" is " +
                                                std::string(nameOf(entry->state)) +
-                                               "; a snapshot needs it running, paused or stopped");
+                                               "; a snapshot needs it running or stopped");
     case DomainState::Paused:
+        if (!entry->instance || !entry->instance->isHeld) {
+            return fail(ErrorCode::WrongState, "domain \"" + entry->record.name +
+                                                   "\" is paused; a snapshot needs it running or stopped" +
+                                                   (entry->reason.empty() ? "" : " (" + entry->reason + ")"));
+        }
         break;
     }
     if (const std::size_t depth = depthOf(*entry); depth > kMostLayersAtAll) {

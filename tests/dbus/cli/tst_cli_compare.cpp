@@ -101,7 +101,7 @@ private slots:
         QVERIFY2(ended.out.contains("\nSystem disk\n  + /etc/new  (5 B, 0644, 0:0)\n"), ended.out);
         QCOMPARE(m_fake->inspected, std::pair(QString(kFirst), QString(kSecond)));
         QCOMPARE(argv, QStringList({"/proc/1/exe", "inspect"}));
-        QCOMPARE(options, QVariantMap({{"user", "root"}}));
+        QCOMPARE(options, QVariantMap({{"user", "root"}, {"timeout", 7'200'000ULL}}));
     }
 
     void json_deep() {

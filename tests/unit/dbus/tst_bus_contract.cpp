@@ -135,7 +135,7 @@ private slots:
         QVERIFY(*settings == (core::Settings{{"size", std::string("large")},
                                              {"home-size", Bytes{2 * kGiB}},
                                              {"tags", std::vector<std::string>{"a"}}}));
-        const auto refused = settingsFrom({{"label", sdbus::Variant(true)}});
+        const auto refused = settingsFrom({{"label", sdbus::Variant(1.5)}});
         QCOMPARE(refused.error().code, ErrorCode::InvalidArgument);
         QVERIFY(refused.error().message.starts_with("label: "));
     }

@@ -52,7 +52,7 @@ private Q_SLOTS:
         QTest::newRow("hidden") << ".x" << false;
         QTest::newRow("option") << "-x" << false;
         QTest::newRow("resource") << ":/x.svg" << false;
-        QTest::newRow("zero byte") << QString("a\0b", 3) << false;
+        QTest::newRow("zero byte") << QString::fromLatin1("a\0b", 3) << false;
         QTest::newRow("another script") << QString::fromUtf8("fïrefox") << false;
         QTest::newRow("newline") << "a\n" << false;
     }
