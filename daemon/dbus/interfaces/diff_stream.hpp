@@ -27,7 +27,7 @@ constexpr std::size_t kLongestWord = 256;    ///< a package's name, version and 
 constexpr std::size_t kLongestCommand = 200;
 constexpr std::uint64_t kMostEntries = 4'000'000; ///< what is beyond is counted, not listed (Note::TooManyEntries)
 constexpr std::uint64_t kMostPackages = 100'000;
-constexpr std::uint64_t kMostNotes = 1'000;  ///< what is beyond is counted in Totals
+constexpr std::uint64_t kMostNotes = 1'000; ///< what is beyond is counted in Totals
 constexpr std::uint64_t kMostProgress = 1'000'000;
 constexpr std::size_t kLongestFacts = 256 * 1024; ///< bytes of a whole stream of facts
 

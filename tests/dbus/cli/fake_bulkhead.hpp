@@ -87,7 +87,8 @@ public slots:
     QDBusObjectPath Start(const QVariantMap& options);
     QDBusObjectPath Stop(const QVariantMap& options);
     QDBusObjectPath Remove(const QVariantMap& options);
-    /// Snapshot, Suspend, Pause, Unpause and Contain give a prepared job, or one whose result is FakeBulkhead::jobResult.
+    /// Snapshot, Suspend, Pause, Unpause and Contain give a prepared job, or one whose result is
+    /// FakeBulkhead::jobResult.
     QDBusObjectPath Snapshot(const QVariantMap& options);
     QDBusObjectPath Suspend(const QVariantMap& options);
     QDBusObjectPath Pause(const QVariantMap& options);

@@ -208,8 +208,8 @@ private Q_SLOTS:
         for (int steps = 0; steps < 8 && !order.contains("Revert the changed settings"); ++steps) {
             tabOn();
         }
-        QCOMPARE(order, (QStringList{"Label", "Size", "Size of the home disk", "Tags", "Apply the changed settings",
-                                     "Revert the changed settings"}));
+        QCOMPARE(order, (QStringList{"Label", "Size", "Size of the home disk", "Sound", "Tags",
+                                     "Apply the changed settings", "Revert the changed settings"}));
         tags()->setFocus();
         QTest::keyClick(tags(), Qt::Key_Return);
         QTRY_COMPARE(work().lastChanges, QVariantMap({{"label", "purple"}}));

@@ -122,7 +122,8 @@ private slots:
 
     void nodes_stayForAsLong() {
         World world;
-        world.revert(world.before, {.keepsPresent = false, .isDiskOnly = false}); // so that the domain is not in the way
+        world.revert(world.before,
+                     {.keepsPresent = false, .isDiskOnly = false}); // so that the domain is not in the way
         const auto id = world.inspect(world.before, world.after);
         for (const SnapshotId& node : {world.before, world.after}) {
             const auto refused = world.daemon->snapshots.remove(kAlice, node, true);
