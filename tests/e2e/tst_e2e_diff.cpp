@@ -317,7 +317,7 @@ private slots:
         if (stateOf("one") != "running") {
             COMPARE_STATUS(cli({"domain", "start", "one"}), 0);
         }
-        QCOMPARE(inDomain("ls /home/user/infected 2>/dev/null; pgrep -f create_server; cat /home/user/gone"),
+        QCOMPARE(inDomain("ls /home/user/infected 2>/dev/null; pgrep -f [c]reate_server; cat /home/user/gone"),
                  QByteArray("gone"));
         // The evidence is there, can be looked into, and nothing that begins there has a network.
         const auto id = evidence.value("id").toString();

@@ -89,16 +89,28 @@ private slots:
         QTest::newRow("fork") << QStringList{"snapshot", "fork", "one", "other"};
         QTest::newRow("suspend") << QStringList{"domain", "suspend", "one"};
         QTest::newRow("resume") << QStringList{"domain", "resume", "one"};
+        QTest::newRow("remove") << QStringList{"snapshot", "rm", "LAST"};
     }
     void daemonKilled() {
         QFETCH(QStringList, arguments);
         arguments.replaceInStrings("NODE", m_node);
-        for (const int moment : kMoments) {
+        const bool removes = arguments.contains("rm");
+        // A removal takes less time than the others.
+        for (const int moment : removes ? QList<int>{20, 50, 100} : kMoments) {
             if (arguments.contains("resume")) {
                 COMPARE_STATUS(cli({"domain", "suspend", "one"}), 0);
             }
-            const auto before = snapshots();
-            verb(arguments, moment, [] { run({"ph-daemon", "kill"}); });
+            QStringList wanted = arguments;
+            QString going;
+            if (removes) {
+                const auto created = cli({"snapshot", "create", "one", "--json"});
+                going = QJsonDocument::fromJson(created.output).object().value("id").toString();
+                QVERIFY2(!going.isEmpty(), created.text());
+                wanted.replaceInStrings("LAST", going);
+            }
+            auto before = snapshots();
+            before.removeAll(going); // that one may be there or not
+            verb(wanted, moment, [] { run({"ph-daemon", "kill"}); });
             COMPARE_STATUS(run({"ph-daemon", "start"}), 0);
             usable(QTest::currentDataTag(), moment);
             if (QTest::currentTestFailed()) {
