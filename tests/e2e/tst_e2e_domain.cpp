@@ -8,6 +8,9 @@
 #include <QFile>
 #include <QTest>
 
+#include <cerrno>
+#include <sys/timex.h>
+
 using namespace bulkhead::e2e;
 
 namespace {
@@ -81,6 +84,21 @@ private slots:
         QTRY_COMPARE_WITH_TIMEOUT(clockIsOffBy("sleeper"), 0, 30'000);
         QCOMPARE(run({"ph-daemon", "log"}).output.count("the host has woken"), 1);
         QDBusConnection::disconnectFromBus("login");
+
+        // Without a login manager the kernel tells of the jump that a wake is for the clock. One of a nanosecond is as
+        // good.
+        timex jump{};
+        jump.modes = ADJ_SETOFFSET | ADJ_NANO;
+        jump.time.tv_usec = 1;
+        COMPARE_STATUS(setClockWrong("sleeper"), 0);
+        QVERIFY(clockIsOffBy("sleeper") > 1'000'000);
+        if (::adjtimex(&jump) < 0) {
+            QCOMPARE(errno, EPERM);
+            qWarning("root may not set the clock here (a container): that the kernel tells of it is not tested");
+        } else {
+            QTRY_COMPARE_WITH_TIMEOUT(clockIsOffBy("sleeper"), 0, 30'000);
+            QVERIFY(run({"ph-daemon", "log"}).output.contains("the host's clock was set"));
+        }
         COMPARE_STATUS(cli({"domain", "rm", "--now", "--force", "sleeper"}), 0);
     }
 

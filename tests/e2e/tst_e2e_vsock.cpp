@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Guests over real AF_VSOCK, and what other processes of the host can do with it. Needs a host kernel with vhost_vsock:
 // tests/rig has one. All other e2e tests know nothing of the transport and run over it there, too.
+#include "e2e_clock.hpp"
 #include "e2e_support.hpp"
 
 #include <QTest>
@@ -206,6 +207,42 @@ private slots:
         QVERIFY(running.waitFor("while it is suspended\n"));
         running.closeInput();
         COMPARE_STATUS(running.wait(), 0);
+    }
+
+    /// The whole way of a sleep, login manager and frozen processes included, but for the devices: the root of the rig
+    /// is a network's, and would not come back. So no clock stands still by itself, and the guest's is put wrong.
+    void hostSleeps_guestsGoOnAndKnowTheTime() {
+        const auto log = [] { return run({"ph-daemon", "log"}).output; };
+        const auto kernelLog = [] { return run({"dmesg"}).output.count("suspend debug: Waiting"); };
+        Running counting({"bulkhead", "run", "--domain", "work", "--", "sh", "-c",
+                          "i=0; while [ ! -e /tmp/woken ]; do i=$((i+1)); echo n$i; sleep 0.2; done; exit 9"});
+        QVERIFY(counting.waitFor("n2\n"));
+        const auto channel = pidsOf("bulkhead-channel");
+        COMPARE_STATUS(setClockWrong("work"), 0);
+        QVERIFY(clockIsOffBy("work") > 1'000'000);
+        const auto sleeps = kernelLog();
+        const auto wakes = log().count("the host has woken");
+        COMPARE_STATUS(run({"sh", "-c", "echo freezer > /sys/power/pm_test"}), 0);
+        COMPARE_STATUS(run({"systemctl", "suspend"}), 0);
+        QTRY_VERIFY2_WITH_TIMEOUT(log().count("the host has woken") > wakes, log().right(2000).constData(), 120'000);
+        COMPARE_STATUS(run({"sh", "-c", "echo none > /sys/power/pm_test"}), 0);
+        QCOMPARE(kernelLog(), sleeps + 1); // all processes were frozen for five seconds
+        QTRY_COMPARE_WITH_TIMEOUT(clockIsOffBy("work"), 0, 60'000);
+        QCOMPARE(pidsOf("bulkhead-channel"), channel);
+        QCOMPARE(stateOf("work"), QString("running"));
+        COMPARE_STATUS(cli({"run", "--domain", "work", "--", "touch", "/tmp/woken"}), 0);
+        COMPARE_STATUS(counting.wait(), 9);
+    }
+
+    /// What a wake does to the clock, where a sleep cannot; both ways, so that it is as it was.
+    void hostsClockIsSet_guestsFollow() {
+        for (const char* step : {"+3600", "-3600"}) {
+            const auto script =
+                QString("import time; time.clock_settime(time.CLOCK_REALTIME, time.time()%1)").arg(step);
+            COMPARE_STATUS(run({"python3", "-c", script}), 0);
+            QTRY_COMPARE_WITH_TIMEOUT(clockIsOffBy("work"), 0, 60'000);
+        }
+        QVERIFY(run({"ph-daemon", "log"}).output.contains("the host's clock was set"));
     }
 
     void emulatorThatDies_isSeenWhileItBoots() {

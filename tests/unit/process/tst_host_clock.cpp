@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the host slept, from its clocks.
+// How long the host slept, from its clocks. That the kernel tells of a jump is tested in the rig, where a clock may be
+// set.
 #include "process/host_clock_watch.hpp"
 #include "process/poller.hpp"
 
