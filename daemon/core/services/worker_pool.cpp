@@ -59,10 +59,14 @@ void WorkerPool::work() {
             }
             continue;
         }
-        const auto task = std::move(m_tasks.front());
-        m_tasks.pop_front();
-        lock.unlock();
-        task();
+        {
+            const auto task = std::move(m_tasks.front());
+            m_tasks.pop_front();
+            lock.unlock();
+            task();
+            // It ends here, without our lock: what it holds may wait, in its end, for somebody who is about to post (an
+            // answer on the bus for the bus's thread).
+        }
         lock.lock();
     }
 }
