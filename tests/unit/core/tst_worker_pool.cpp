@@ -25,7 +25,7 @@ private slots:
             }
         };
         for (int i = 1; i <= 20; ++i) {
-            pool.post([held = std::make_shared<PostsAtItsEnd>(PostsAtItsEnd{pool, ran})] {});
+            pool.post([held = std::shared_ptr<PostsAtItsEnd>(new PostsAtItsEnd{pool, ran})] {});
             QTRY_VERIFY(ran >= i);
         }
     }
