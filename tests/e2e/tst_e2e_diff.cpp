@@ -322,7 +322,7 @@ private slots:
         // The evidence is there, can be looked into, and nothing that begins there has a network.
         const auto id = evidence.value("id").toString();
         COMPARE_STATUS(cli({"snapshot", "rm", id}), 1);
-        COMPARE_STATUS(cli({"snapshot", "fork", id, "look", "--disk", "--egress", "web"}), 1);
+        COMPARE_STATUS(cli({"snapshot", "fork", id, "look", "--disk", "--egress", "web"}), 2);
         COMPARE_STATUS(cli({"snapshot", "fork", id, "look", "--disk"}), 0);
         const auto look = QJsonDocument::fromJson(cli({"domain", "show", "look", "--json"}).output).object();
         QCOMPARE(look.value("egress").toString(), QString("none"));
