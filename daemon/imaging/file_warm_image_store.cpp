@@ -15,6 +15,7 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <utility>
 
 namespace bulkhead::imaging {
 namespace {
@@ -111,7 +112,9 @@ std::optional<core::WarmImage> FileWarmImageStore::find(const core::WarmImageKey
     for (core::WarmImage& image : all(key.templateName, key.templateVersion)) {
         auto wanted = key;
         wanted.label = key.label.empty() ? image.key.label : key.label;
-        if (image.key == wanted && (!newest || image.madeAt >= newest->madeAt)) {
+        // Of copies of one, the one that was used last: it is the likeliest to be in memory.
+        if (image.key == wanted &&
+            (!newest || std::pair(image.madeAt, image.lastUsedAt) >= std::pair(newest->madeAt, newest->lastUsedAt))) {
             newest = std::move(image);
         }
     }
@@ -151,7 +154,10 @@ Result<core::WarmImage> FileWarmImageStore::provide(const core::WarmImageKey& ke
         ++count;
         auto other = key;
         other.label = image.key.label;
-        if (image.key == other && (!source || image.key.label.empty())) {
+        // One that is nobody's yet, or the one that was used last: it is the likeliest to be in memory.
+        const bool isBetter =
+            !source || image.key.label.empty() || (!source->key.label.empty() && image.lastUsedAt > source->lastUsedAt);
+        if (image.key == other && isBetter) {
             source = std::move(image);
         }
     }
