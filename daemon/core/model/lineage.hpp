@@ -60,8 +60,8 @@ struct RetentionRule {
 /// Reasons that the product gives by itself; all else is the user's and stays.
 bool isAutomatic(const SnapshotRecord& record);
 /// Automatic nodes of the domain that are too many, the oldest first: never pinned or named ones, never `keep` (heads,
-/// and what somebody was just told of). Those do not count either. One with children only if it is of a stop or a
-/// suspension, which the next one makes old: all that came from it keeps its data.
+/// and what somebody was just told of). Those do not count either. One with children only if it is of a stop, a
+/// suspension, an upgrade or a comparison, which the next one makes old: all that came from it keeps its data.
 std::vector<SnapshotId> overRetention(const Lineage& lineage, const DomainId& domain, const RetentionRule& rule,
                                       const std::vector<SnapshotId>& keep);
 

@@ -7,11 +7,28 @@
 #include "core/services/pause_service.hpp"
 #include "core/services/snapshot_taker.hpp"
 
+#include <algorithm>
+
 namespace bulkhead::core {
 namespace {
 
 /// Whoever contains a domain does not wait for what it is just doing longer than this.
 constexpr std::chrono::seconds kPatience{60};
+
+/// Where it could go back to: the nearest of its nodes that can be trusted, and is not what an earlier incident left.
+std::optional<SnapshotId> goodFrom(const Lineage& lineage, std::optional<SnapshotId> at) {
+    for (std::size_t steps = 0; at && steps <= lineage.size(); ++steps) {
+        const auto found = std::find_if(lineage.begin(), lineage.end(),
+                                        [&](const SnapshotRecord& record) { return record.id == *at; });
+        if (found == lineage.end() || (found->phase == SnapshotRecord::Phase::Present && found->suspect.empty() &&
+                                       found->reason != kReasonEvidence)) {
+            return found == lineage.end() ? std::nullopt : at;
+        }
+        const SnapshotRecord* const next = lastGood(lineage, *at);
+        at = next == nullptr ? std::nullopt : std::optional(next->id);
+    }
+    return std::nullopt;
+}
 
 Error stands(const Error& why, const std::string& name) {
     return why.in("domain \"" + name + "\" is paused, but what it is now could not be kept");
@@ -39,21 +56,11 @@ Result<JobResult> ContainService::run(const DomainId& domain, const JobContext& 
     ContainResult result;
     result.domain = domain;
     const std::string name = entry->record.name;
-    // Where it stands is what it went wrong after, whether the evidence says that, too, or not.
     const auto before = entry->head.node ? m_lineage.find(*entry->head.node) : std::nullopt;
-    if (before) {
-        const Lineage lineage = m_lineage.all();
-        const SnapshotRecord* const good = before->suspect.empty() ? &*before : lastGood(lineage, before->id);
-        result.lastGood = good == nullptr ? std::nullopt : std::optional(good->id);
-    }
     switch (entry->state) {
     case DomainState::Running:
-        job.report("Pausing", 0.05);
-        if (auto held = m_pauses.hold(*entry); !held) {
-            return fail(held.error());
-        }
-        break;
     case DomainState::Paused:
+        job.report("Pausing", 0.05);
         if (auto held = m_pauses.hold(*entry); !held) {
             return fail(held.error());
         }
@@ -74,10 +81,8 @@ Result<JobResult> ContainService::run(const DomainId& domain, const JobContext& 
             if (!pinned) {
                 return fail(pinned.error());
             }
-            const Lineage lineage = m_lineage.all();
-            const SnapshotRecord* const good = lastGood(lineage, before->id);
             result.evidence = before->id;
-            result.lastGood = good == nullptr ? std::nullopt : std::optional(good->id);
+            result.lastGood = goodFrom(m_lineage.all(), before->parent);
             return JobResult(std::move(result));
         }
         break;
@@ -110,6 +115,7 @@ Result<JobResult> ContainService::run(const DomainId& domain, const JobContext& 
     log::warning("a domain is contained",
                  {{"DOMAIN", domain.text()}, {"EVIDENCE", taken->record.id.text()}, {"STATE", nameOf(entry->state)}});
     result.evidence = taken->record.id;
+    result.lastGood = goodFrom(m_lineage.all(), taken->record.parent);
     result.note = std::move(taken->note);
     return JobResult(std::move(result));
 }

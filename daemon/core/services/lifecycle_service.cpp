@@ -144,7 +144,10 @@ Result<StartResult> LifecycleService::launch(const DomainEntry& domain, const st
         }
     }
     if (!nextState(domain.state, DomainEvent::StartRequested)) {
-        return fail(ErrorCode::WrongState, name + " is " + std::string(nameOf(domain.state)));
+        const bool isHeld = domain.instance && domain.instance->isHeld;
+        return fail(ErrorCode::WrongState,
+                    name + " is " + std::string(nameOf(domain.state)) +
+                        (isHeld ? "; let it go on: bulkhead domain unpause " + domain.record.name : std::string()));
     }
     const std::string note = prepareVersion(domain, node, job);
     if (job.cancelToken().stop_requested()) {

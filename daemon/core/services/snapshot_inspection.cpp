@@ -4,6 +4,8 @@
 #include "core/services/lineage_table.hpp"
 #include "core/services/snapshot_service.hpp"
 
+#include <algorithm>
+
 namespace bulkhead::core {
 namespace {
 

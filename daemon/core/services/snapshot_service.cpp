@@ -323,6 +323,9 @@ void SnapshotService::collect(const std::optional<DomainId>& leaving) {
 void SnapshotService::forgetGone(const std::optional<DomainId>& leaving) {
     const std::lock_guard lock(m_removing);
     const auto stay = heads(leaving);
+    // Most leave nothing.
+    const auto left = goneDisposables(m_lineage.all(), {});
+    std::erase_if(m_gone, [&](const DomainId& id) { return std::find(left.begin(), left.end(), id) == left.end(); });
     for (const DomainId& gone : m_gone) {
         const auto nodes = nodesOfGone(m_lineage.all(), gone, stay);
         if (auto hidden = nodes.empty() ? Status{} : m_lineage.hide(nodes); !hidden) {

@@ -131,6 +131,17 @@ private slots:
         QCOMPARE(world.problemsAfterwards(), QString());
     }
 
+    /// What an earlier incident left is nothing to go back to.
+    void secondIncident_goesBackToBeforeTheFirst() {
+        World world;
+        const auto first = world.contain();
+        auto pauses = world.pauses();
+        world.done(pauses.unpause(kAlice, world.work));
+        const auto second = world.contain();
+        QVERIFY(second.evidence != first.evidence);
+        QVERIFY(second.lastGood == world.good);
+    }
+
     void stoppedDomain_itsDisksAreKept() {
         World world;
         world.stop(world.work);

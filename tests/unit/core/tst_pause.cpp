@@ -129,6 +129,7 @@ private slots:
         const auto ran = scene.daemon.table.find(scene.id)->record.ranWith;
         const auto started = scene.daemon.wait(scene.daemon.lifecycle.start(kAlice, scene.id).value());
         QCOMPARE(started.error->code, ErrorCode::WrongState);
+        QVERIFY(started.error->message.find("domain unpause work") != std::string::npos);
         QVERIFY(scene.daemon.table.find(scene.id)->record.ranWith == ran);
     }
 
